@@ -238,13 +238,13 @@ def plan_together(
 ) -> RuleSetPlan:
     """One plan of several rules' own. ``draining``: plans of versions that drain, and for how long;
     ``carried``: of those that carry over, of one rule the newest first."""
-    plans, drains = list(plans), list(draining)
+    plans, draining = list(plans), list(draining)
     earlier: dict[str, list[AnyPlan]] = {}
     for plan in carried:
         earlier.setdefault(plan.rule.id, []).append(plan)
-    times = {plan.fingerprint: time for plan, time in drains}
+    times = {plan.fingerprint: time for plan, time in draining}
     by_key: dict[tuple[str, ...], list[AnyPlan]] = {}
-    for plan in chain(plans, (plan for plan, _ in drains)):
+    for plan in chain(plans, (plan for plan, _ in draining)):
         by_key.setdefault(tuple(e.canonical for e in plan.rule.key), []).append(plan)
     return RuleSetPlan(
         tuple(_partitioning(group, times) for group in by_key.values()),

@@ -40,7 +40,7 @@ _QUIET: Final = (
 """Loggers of others that say too much below a warning."""
 
 _SILENT: Final = ("py4j.clientserver",)
-"""Loggers of others whose errors are told by somebody else too: what a batch raises, by Spark."""
+"""Loggers of others whose errors are logged elsewhere, too: what a batch raises, by Spark."""
 
 EVENT_NAME: Final = "event_name"
 """The extra by which a record of Python's logging says which event it is."""

@@ -138,7 +138,7 @@ CONSUMER_LAG_SECONDS = Gauge(
 )
 OFFSET_COMMITS = Counter(
     "spark_cep_offset_commits_total",
-    "Times that offsets of a committed batch were told to Kafka as those of the consumer group.",
+    "Commits of a batch's offsets to Kafka, as those of the consumer group.",
     "commits",
     {"result": ("done", "failed")},
 )

@@ -23,8 +23,8 @@ from spark_cep.rules.topic_writer import write_records
 _SECONDS: Final = 10.0
 #: Of one rule each, that are not read again with each change of others.
 _MOST_ORDERS: Final = 100
-#: Characters of why a rule is paused and by whom: each record that tells of it must hold them.
-_MOST_TOLD: Final = 10_000
+#: Characters of why a rule is paused and by whom: each record about it must hold them.
+_MOST_TEXT: Final = 10_000
 
 
 class _OverridePart(BaseModel):
@@ -85,8 +85,8 @@ class Overrides:
         kept = {rule: pause for rule, pause in before.items() if self._stays(rule, pause)}
         ordered = {
             rule: Pause(
-                order.reason[:_MOST_TOLD],
-                placed.override.by[:_MOST_TOLD],
+                order.reason[:_MOST_TEXT],
+                placed.override.by[:_MOST_TEXT],
                 order.version,
                 lifted_in=self.topic,
             )
@@ -113,7 +113,7 @@ class Overrides:
         """The entries of a source, with the versions that run in place of theirs. ``running``: the
         rules of before."""
         there = {rule.id for rule in running.rules}
-        found = list(files)
+        applied = list(files)
         broken = any(file.problems and file.rule is None for file in files)
         wrong = {file.rule for file in files if file.problems}
         for rule, placed in self.by_rule.items():
@@ -126,9 +126,9 @@ class Overrides:
             # One that is not there may be in an entry that cannot be read.
             hidden = rule in there and (broken or rule in wrong)
             if max(versions) <= order.instead_of if versions else hidden:
-                found = [_without(file, rule) for file in found]
-                found.append(_ordered(order.rule, placed.place, rule, order.version))
-        return found
+                applied = [_without(file, rule) for file in applied]
+                applied.append(_ordered(order.rule, placed.place, rule, order.version))
+        return applied
 
 
 _ordered = lru_cache(_MOST_ORDERS)(rule_entry)
@@ -156,20 +156,20 @@ class OverrideTopic:
         if self._topic is None or not self._topic.read():
             return None
         unreadable: dict[str, Problem] = {}
-        found: dict[str, PlacedOverride] = {}
+        by_rule: dict[str, PlacedOverride] = {}
         for key, record in self._topic.records.items():
             place = self._topic.place(record)
             rule = (key or b"").decode("utf-8", "replace")
             try:
-                found[rule] = PlacedOverride(
+                by_rule[rule] = PlacedOverride(
                     _parsed(record.value, place, rule), record.offset, place
                 )
             except RuleSetError as error:
                 (unreadable[rule],) = error.problems
                 if rule in self._known:
-                    found[rule] = self._known[rule]
-        self._known = found
-        return Overrides(found, unreadable, self._topic.end, self._topic.id)
+                    by_rule[rule] = self._known[rule]
+        self._known = by_rule
+        return Overrides(by_rule, unreadable, self._topic.end, self._topic.id)
 
     def close(self) -> None:
         """Let go of the connection."""

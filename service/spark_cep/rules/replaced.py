@@ -37,14 +37,14 @@ class _Before:
         before, and this one, if that lets it finish. If it goes back to one or an older one, that
         does not."""
         then = None if self.loaded is None else self.loaded.rule
-        found = [_until_another(each, then, by) for each in self.draining]
+        draining = [_until_another(each, then, by) for each in self.draining]
         if self.loaded is not None and then is not None and self.runs:
             begins = by.effective_from_ms
             until = begins if _begins_before(then, by) else None
             limit = _drain_limit(then, by)
             if limit is not None or until is not None:
-                found.append(DrainingVersion(self.loaded, limit, until))
-        kept = (each for each in found if each.rule.version < by.version)
+                draining.append(DrainingVersion(self.loaded, limit, until))
+        kept = (each for each in draining if each.rule.version < by.version)
         return tuple(sorted(kept, key=lambda each: each.rule.version))
 
 
@@ -84,20 +84,20 @@ class Replaced:
     def follow(self, rules: RuleSet) -> RuleSet:
         """The rules, with what drains and is carried over when they run. Of a rule that is switched
         off or gone nothing does."""
-        drains: list[DrainingVersion] = []
+        draining: list[DrainingVersion] = []
         for rule in rules.enabled:
-            drains += self.draining(rule)[-MOST_DRAINING:]
+            draining += self.draining(rule)[-MOST_DRAINING:]
         carried = tuple(one for rule in rules.enabled for one in self._carried(rule))
-        return replace(rules, draining=tuple(drains), carried=carried)
+        return replace(rules, draining=tuple(draining), carried=carried)
 
     def _between(self, by: Rule) -> Iterable[LoadedRule]:
         """The versions that no batch has had, and that run before ``by`` begins."""
-        found: list[LoadedRule] = []
+        between: list[LoadedRule] = []
         for one in reversed(self._new.get(by.id, ())):
             if one.rule.version < by.version and _begins_before(one.rule, by):
-                found.append(one)
+                between.append(one)
                 by = one.rule
-        return reversed(found)
+        return reversed(between)
 
     def _carried(self, by: Rule) -> tuple[LoadedRule, ...]:
         """The version whose partial matches move to ``by``. As long as that runs, it is named."""

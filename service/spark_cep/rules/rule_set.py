@@ -111,7 +111,7 @@ class RuleSet:
         texts = [one.text for one in self.loaded]
         texts += [f"drains {one.time}\n{one.loaded.text}" for one in self.draining]
         texts += [f"carried\n{one.text}" for one in self.carried]
-        # The audit topic does not tell what ends a pause.
+        # The audit topic does not say what ends a pause.
         pauses = {rule: replace(each, lifted_from=None) for rule, each in self.paused.items()}
         texts += [f"{rule}: {pause}\n" for rule, pause in sorted(pauses.items())]
         text = "---\n".join(texts)
@@ -128,7 +128,7 @@ class RuleSet:
             carried=tuple(one for one in self.carried if one != version),
         ).pausing(self.paused)
 
-    def without_drains(self, versions: Container[Version]) -> RuleSet:
+    def without_draining(self, versions: Container[Version]) -> RuleSet:
         """The set without these versions, by id and version, among those that drain."""
         kept = (d for d in self.draining if (d.rule.id, d.rule.version) not in versions)
         return replace(self, draining=tuple(kept))
@@ -155,8 +155,8 @@ class RuleFile:
 
 def examine(files: Sequence[RuleFile], source: str, allowed: str | None = None) -> RuleSet:
     """The rules of all files of ``source``, with their problems: if there is one, what is right of
-    the rules can be checked, and none of them may run. ``allowed``: what a source without rules is
-    told."""
+    the rules can be checked, and none of them may run. ``allowed``: the advice for a source without
+    rules."""
     warnings = []
     if not files:
         warnings.append(Problem(message="there are no rules", source=source, allowed=allowed))

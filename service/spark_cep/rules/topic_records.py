@@ -191,28 +191,30 @@ def _digest(text: str) -> str:
 
 
 def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, RuleSet]]:
-    """The rule sets of one job by number, as its records of decisions tell them from the first set
-    on; of several histories the one that was written last. What was written again counts once, and
-    of a set that was decided again before anything was done under it the last one. Raises
-    RuleSetError where records are missing."""
+    """The rule sets of one job by number, made from its records of decisions from the first set on;
+    of several histories the one that was written last. A record that was written again counts once.
+    Where a set was decided again before anything was done under it, the last decision counts.
+    Raises RuleSetError where records are missing."""
     ends: dict[int, SetBegins] = {}
     decided: dict[tuple[int, str], dict[str, Decision]] = {}
-    told: dict[str, tuple[dict[int, SetBegins], dict[tuple[int, str], dict[str, Decision]]]] = {}
+    histories: dict[
+        str, tuple[dict[int, SetBegins], dict[tuple[int, str], dict[str, Decision]]]
+    ] = {}
     history: str | None = None
     for record in records:
         if record.history != history:
             # A checkpoint of its own, or one that was taken up again.
             history = record.history
-            ends, decided = told.setdefault(history, ({}, {}))
+            ends, decided = histories.setdefault(history, ({}, {}))
         if isinstance(record, SetBegins):
             ends[record.rule_set] = record
             # Of a checkpoint that was put back from an older copy, numbers count again.
-            for number in [each for each in ends if each > record.rule_set]:
+            for number in [later for later in ends if later > record.rule_set]:
                 del ends[number]
         else:
             of_set = decided.setdefault((record.rule_set, record.fingerprint), {})
             of_set[record.record_id] = record
-    found: dict[int, tuple[SetBegins, RuleSet]] = {}
+    sets: dict[int, tuple[SetBegins, RuleSet]] = {}
     rules = RuleSet()
     for number in sorted(ends):
         end = ends[number]
@@ -220,35 +222,38 @@ def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, Rule
         if rules.fingerprint != end.fingerprint:
             message = f"records that lead to rule set {number} of {end.job} are missing"
             raise RuleSetError([Problem(message=message, allowed="all records from set 1 on")])
-        found[number] = end, rules
-    return found
+        sets[number] = end, rules
+    return sets
 
 
 def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
     loaded, paused = dict(rules.by_id), dict(rules.paused)
     carried = versions_by_id(rules.carried)
     draining = {(each.rule.id, each.rule.version): each for each in rules.draining}
-    for each in decisions:
-        match each.decision:
+    for decision in decisions:
+        match decision.decision:
             case "added" | "changed":
-                (loaded[each.rule_id],) = load_rules(each.text or "", each.source or "")
+                (loaded[decision.rule_id],) = load_rules(decision.text or "", decision.source or "")
             case "removed":
-                loaded.pop(each.rule_id, None)
+                loaded.pop(decision.rule_id, None)
             case "paused":
-                pause = Pause(each.reason or "", each.by or "", each.paused_version)
-                paused[each.rule_id] = pause
+                pause = Pause(decision.reason or "", decision.by or "", decision.paused_version)
+                paused[decision.rule_id] = pause
             case "resumed":
-                paused.pop(each.rule_id, None)
+                paused.pop(decision.rule_id, None)
             case "draining":
-                (old,) = load_rules(each.text or "", each.source or "")
-                drain = DrainingVersion(old, each.drain_limit_ms, each.drain_until_ms)
-                draining[each.rule_id, each.rule_version] = drain
+                (old,) = load_rules(decision.text or "", decision.source or "")
+                draining[decision.rule_id, decision.rule_version] = DrainingVersion(
+                    old, decision.drain_limit_ms, decision.drain_until_ms
+                )
             case "carried":
-                carried[each.rule_id] = [
-                    one for old in each.carries or () for one in load_rules(old.text, old.source)
+                carried[decision.rule_id] = [
+                    one
+                    for old in decision.carries or ()
+                    for one in load_rules(old.text, old.source)
                 ]
             case "drained":
-                draining.pop((each.rule_id, each.rule_version), None)
+                draining.pop((decision.rule_id, decision.rule_version), None)
     return RuleSet(
         tuple(loaded[rule] for rule in sorted(loaded)),
         draining=tuple(draining[version] for version in sorted(draining)),

@@ -52,7 +52,7 @@ class RuleStatus:
         self._rejected: tuple[Problem, ...] = ()
         #: Why all that the source holds now does not run.
         self._defect: Problem | None = None
-        #: By source, and since when; of each the first one, so that what is told stays.
+        #: By source, and since when; of each the first one, so that the row stays as it is.
         self._not_read: Mapping[str | None, tuple[Problem, str]] = {}
         self._running: RunningRules | None = None
         #: Under which a batch has begun that Spark has not committed.
@@ -60,7 +60,7 @@ class RuleStatus:
         self._watermark: int | None = None
         #: The newest batch that is done.
         self._counted = -1
-        self._told: set[tuple[str, int]] = set()
+        self._loaded: set[tuple[str, int]] = set()
         #: Rules that metrics may have series of.
         self._shown: set[str] = set()
         self._warned: set[tuple[str | None, str]] = set()
@@ -82,11 +82,11 @@ class RuleStatus:
         self._warned = {(warning.rule, warning.message) for warning in warnings}
         self._reject(tuple(rejected), None)
         now = {(rule.id, rule.version) for rule in rules.enabled}
-        for rule, version in sorted(now - self._told):
+        for rule, version in sorted(now - self._loaded):
             _log.info("rule_loaded", rule=rule, version=version)
-        for rule, version in sorted(self._told - now):
+        for rule, version in sorted(self._loaded - now):
             _log.info("rule_removed", rule=rule, version=version)
-        self._told = now
+        self._loaded = now
         self._metrics.replace(names.RULES_LOADED, _labels(rules.enabled))
         begin_rules(self._metrics, [rule.id for rule in rules.enabled])
         self._shown |= {rule.id for rule in rules.enabled} | self._ids_of_rejected()
@@ -181,11 +181,11 @@ class RuleStatus:
         self.live = report.live
         self._watermark = report.watermark
         if report.gone:
-            self._tell_gone(report)
+            self._log_gone(report)
         # One that was committed and failed after all comes again.
         self._counted = max(self._counted, report.batch)
 
-    def _tell_gone(self, report: BatchReport) -> None:
+    def _log_gone(self, report: BatchReport) -> None:
         running = self._begun or self._running
         rules = self.rules if running is None else running.logged.rules
         draining = versions_by_id(rules.draining)
@@ -202,7 +202,7 @@ class RuleStatus:
                 if report.batch > self._counted:
                     self._metrics.increment(names.PARTIAL_MATCHES_DROPPED, live, rule=rule)
             elif by is not None and (version in drains or (rule, version) in drained):
-                reason = "its drain ended before it was done" if live else "drained"
+                reason = "reached its drain limit before it was done" if live else "drained"
             elif by is not None and by.version == version:
                 warning, reason = live > 0, "changed without a new version"
             elif live and by is not None and version < by.version and by.previous_version is _CARRY:

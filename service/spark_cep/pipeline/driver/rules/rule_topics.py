@@ -89,8 +89,8 @@ class RuleTopics:
                 self._failed.clear()
 
     def _write_states(self) -> None:
-        """Write what is not as the topic says it; also what earlier runs told, and where the topic
-        was made again."""
+        """Write the states that the topic has not, and remove those that are no more; also those of
+        earlier runs, and all where the topic was made again."""
         assert self._status is not None
         states = [self._record(row) for row in self._listing()]
         now = time.monotonic()
