@@ -65,7 +65,7 @@ def next_rules(
         judged.append((file, problems))
     # Bad files first, for others are held against what they leave running. Where two files have the
     # same version, the one that runs is the first.
-    judged.sort(key=lambda each: (not each[1], not _runs(each[0], by_id)))
+    judged.sort(key=lambda file: (not file[1], not _runs(file[0], by_id)))
     bad = _BadFiles(by_id)
     good: dict[str, list[LoadedRule]] = {}
     rejected: list[Problem] = []

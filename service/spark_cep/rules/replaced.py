@@ -37,15 +37,15 @@ class _Before:
         before, and this one, if that lets it finish. If it goes back to one or an older one, that
         does not."""
         then = None if self.loaded is None else self.loaded.rule
-        draining = [_until_another(each, then, by) for each in self.draining]
+        draining = [_until_another(old, then, by) for old in self.draining]
         if self.loaded is not None and then is not None and self.runs:
             begins = by.effective_from_ms
             until = begins if _begins_before(then, by) else None
             limit = _drain_limit(then, by)
             if limit is not None or until is not None:
                 draining.append(DrainingVersion(self.loaded, limit, until))
-        kept = (each for each in draining if each.rule.version < by.version)
-        return tuple(sorted(kept, key=lambda each: each.rule.version))
+        kept = (old for old in draining if old.rule.version < by.version)
+        return tuple(sorted(kept, key=lambda old: old.rule.version))
 
 
 class Replaced:
@@ -120,17 +120,17 @@ def _begins_before(one: Rule, by: Rule) -> bool:
     return begins is not None and (own is None or own < begins)
 
 
-def _until_another(each: DrainingVersion, then: Rule | None, now: Rule) -> DrainingVersion:
+def _until_another(old: DrainingVersion, then: Rule | None, now: Rule) -> DrainingVersion:
     """A version that drains, or will when a newer one begins, where ``now`` is in the place of
     ``then``. One that begins before the newer one is what replaces it. Whether that has begun is
     for key groups to say."""
     until = now.effective_from_ms
-    if each.until_ms is None:
-        return each
-    if then and now.version < then.version and each.until_ms == then.effective_from_ms:
-        return replace(each, until_ms=until)
-    sooner = until is None or until < each.until_ms
-    return DrainingVersion(each.loaded, _drain_limit(each.rule, now), until) if sooner else each
+    if old.until_ms is None:
+        return old
+    if then and now.version < then.version and old.until_ms == then.effective_from_ms:
+        return replace(old, until_ms=until)
+    sooner = until is None or until < old.until_ms
+    return DrainingVersion(old.loaded, _drain_limit(old.rule, now), until) if sooner else old
 
 
 def _drain_limit(old: Rule, by: Rule) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -87,9 +87,15 @@ class RuleSet:
             for rule in self.rules
             if rule.id in pauses and pauses[rule.id].version in (None, rule.version)
         }
-        draining = tuple(each for each in self.draining if each.rule.id not in paused)
-        carried = tuple(one for one in self.carried if one.rule.id not in paused)
-        return replace(self, paused=paused, draining=draining, carried=carried)
+        return replace(self._keeping(lambda one: one.rule.id not in paused), paused=paused)
+
+    def _keeping(self, keep: Callable[[LoadedRule], bool]) -> RuleSet:
+        """The set with these of the versions that drain or are carried over."""
+        return replace(
+            self,
+            draining=tuple(each for each in self.draining if keep(each.loaded)),
+            carried=tuple(filter(keep, self.carried)),
+        )
 
     @property
     def versions(self) -> Iterator[Version]:
@@ -120,13 +126,9 @@ class RuleSet:
     def without(self, version: LoadedRule) -> RuleSet:
         """The set without this version of a rule, also among those that drain or are carried
         over."""
+        kept = self._keeping(lambda one: one != version)
         loaded = tuple(one for one in self.loaded if one != version)
-        return replace(
-            self,
-            loaded=loaded,
-            draining=tuple(each for each in self.draining if each.loaded != version),
-            carried=tuple(one for one in self.carried if one != version),
-        ).pausing(self.paused)
+        return replace(kept, loaded=loaded).pausing(self.paused)
 
     def without_draining(self, versions: Container[Version]) -> RuleSet:
         """The set without these versions, by id and version, among those that drain."""

@@ -28,12 +28,12 @@ _COLUMNS = ("id", "version", "state", "since_batch", "partial_matches", "reason"
 def show_rules(rules: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print what ``/rules`` says: the rules, then what is rejected, with its reason."""
     rows = [
-        ["-" if each.get(name) is None else printable(str(each[name])) for name in _COLUMNS]
-        for each in rules
-        if each["state"] != REJECTED
+        ["-" if row.get(name) is None else printable(str(row[name])) for name in _COLUMNS]
+        for row in rules
+        if row["state"] != REJECTED
     ]
     table(console, "Rules", [name.replace("_", " ") for name in _COLUMNS], rows)
-    reasons = reasons_of(each for each in rules if each["state"] == REJECTED)
+    reasons = reasons_of(row for row in rules if row["state"] == REJECTED)
     if reasons:
         console.print("\nRejected", style="bold")
         console.print("\n\n".join(reasons), markup=False)
@@ -41,7 +41,7 @@ def show_rules(rules: Sequence[Mapping[str, Any]], console: Console) -> None:
 
 def reasons_of(rejected: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> list[str]:
     """Why these are rejected, with place and underlined line."""
-    return [printable_lines(str(each.get("reason"))) for each in rejected]
+    return [printable_lines(str(row.get("reason"))) for row in rejected]
 
 
 def changes(sets: Sequence[LoggedRules]) -> list[list[RuleChange] | None]:
@@ -49,8 +49,8 @@ def changes(sets: Sequence[LoggedRules]) -> list[list[RuleChange] | None]:
     log."""
     first = RuleSet() if sets[0].number == 1 else None
     return [
-        None if before is None else changes_between(before, each.rules)
-        for before, each in zip([first, *(each.rules for each in sets)], sets, strict=False)
+        None if before is None else changes_between(before, logged.rules)
+        for before, logged in zip([first, *(logged.rules for logged in sets)], sets, strict=False)
     ]
 
 
@@ -59,12 +59,12 @@ def history_as_json(sets: Sequence[LoggedRules]) -> str:
     return json.dumps(
         [
             {
-                "number": each.number,
-                "first_batch": each.batch,
-                "rules": len(each.rules.rules),
+                "number": logged.number,
+                "first_batch": logged.batch,
+                "rules": len(logged.rules.rules),
                 "changes": None if changed is None else _changes_as_json(changed),
             }
-            for each, changed in zip(sets, changes(sets), strict=True)
+            for logged, changed in zip(sets, changes(sets), strict=True)
         ],
         indent=2,
     )
@@ -72,7 +72,7 @@ def history_as_json(sets: Sequence[LoggedRules]) -> str:
 
 def _changes_as_json(changed: Sequence[RuleChange]) -> dict[str, Any]:
     return {
-        name: [_change_as_json(each) for each in changed if each.kind == kind]
+        name: [_change_as_json(change) for change in changed if change.kind == kind]
         for name, kind in _CHANGES.items()
     }
 
@@ -89,8 +89,8 @@ def _change_as_json(change: RuleChange) -> dict[str, Any]:
 def show_history(sets: Sequence[LoggedRules], console: Console) -> None:
     """Print a line for each set, the oldest first."""
     rows = [
-        [str(each.number), str(each.batch), str(len(each.rules.rules)), *_cells(changed)]
-        for each, changed in zip(sets, changes(sets), strict=True)
+        [str(logged.number), str(logged.batch), str(len(logged.rules.rules)), *_cells(changed)]
+        for logged, changed in zip(sets, changes(sets), strict=True)
     ]
     columns = ("set", "first batch", "rules", "came", "changed", "went")
     table(console, "Rule sets", columns, rows)

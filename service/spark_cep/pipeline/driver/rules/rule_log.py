@@ -66,11 +66,13 @@ class LoggedRules:
             before = cls(batch, 0, RuleSet(), history=uuid.uuid4().hex)
         versions = {*before.rules.versions}
         since = {
-            each: before.since.get(each, before.batch) if each in versions else batch
-            for each in rules.versions
+            version: before.since.get(version, before.batch) if version in versions else batch
+            for version in rules.versions
         }
         known = {**before.starts, batch: offsets}
-        starts = {each: known[each] for each in sorted({batch, *since.values()} & known.keys())}
+        starts = {
+            begins: known[begins] for begins in sorted({batch, *since.values()} & known.keys())
+        }
         return cls(
             batch,
             before.number + 1,
@@ -143,8 +145,8 @@ class RuleHistory:
 
     def _names(self) -> list[tuple[int, int]]:
         """Batches and revisions, in order."""
-        found = map(_FILE.fullmatch, self._files.names(LOG))
-        return sorted((int(each[1]), int(each[2] or 0)) for each in found if each is not None)
+        names = map(_FILE.fullmatch, self._files.names(LOG))
+        return sorted((int(name[1]), int(name[2] or 0)) for name in names if name is not None)
 
     def _read(self, batch: int, revision: int, known: _Known) -> LoggedRules:
         name = _name(batch, revision)

@@ -104,7 +104,7 @@ class RuleStatus:
                 _log.error("rule_rejected", rule=problem.rule, text=problem.render())
         self._metrics.replace(
             names.RULES_REJECTED,
-            {(each.source or "", each.rule or ""): 1 for each in self.rejected},
+            {(problem.source or "", problem.rule or ""): 1 for problem in self.rejected},
         )
 
     def takes(self, rules: RuleSet) -> None:
@@ -133,18 +133,20 @@ class RuleStatus:
         """The source of the rules, or what operators decide beside it, cannot be read; what runs
         goes on."""
         self._metrics.set(names.RULES_READ, 0)
-        new = [each for each in problems if each.source not in self._not_read]
+        new = [problem for problem in problems if problem.source not in self._not_read]
         if new:
-            _log.error("rules_not_read", text="\n".join(each.render() for each in new))
+            _log.error("rules_not_read", text="\n".join(problem.render() for problem in new))
         since = datetime.now(UTC).isoformat(" ", "seconds")
-        now = {each.source: (each, since) for each in reversed(problems)}
-        self._not_read = {source: self._not_read.get(source, each) for source, each in now.items()}
+        now = {problem.source: (problem, since) for problem in reversed(problems)}
+        self._not_read = {
+            source: self._not_read.get(source, problem) for source, problem in now.items()
+        }
 
     def begins(self, batch: int, logged: LoggedRules, rules: CompiledRules) -> None:
         """A batch begins that is the first under other rules, or the first of the run."""
         fingerprints = {(p.rule.id, p.rule.version): p.fingerprint for p in rules.plan.plans}
         draining = {(each.rule.id, each.rule.version) for each in rules.rules.draining}
-        shadow = {(each.id, each.version) for each in rules.rules.rules if each.shadow}
+        shadow = {(rule.id, rule.version) for rule in rules.rules.rules if rule.shadow}
         self._begun = RunningRules(batch, logged, fingerprints, draining, shadow)
         self._shown |= self._ids(self._begun)
         _log.info("rules_begin", number=logged.number, rules=len(fingerprints) - len(draining))
@@ -169,7 +171,7 @@ class RuleStatus:
         self._shown -= gone
 
     def _ids_of_rejected(self) -> set[str]:
-        return {each.rule or "" for each in self.rejected}
+        return {problem.rule or "" for problem in self.rejected}
 
     @staticmethod
     def _ids(running: RunningRules | None) -> set[str]:
@@ -226,8 +228,13 @@ class RuleStatus:
             drains = draining.get(rule.id, ())
             shown += [{**self._row(each.rule), "state": "draining"} for each in drains]
         rejected: list[dict[str, object]] = [
-            {"id": each.rule, "state": "rejected", "source": each.source, "reason": each.render()}
-            for each in self.rejected
+            {
+                "id": problem.rule,
+                "state": "rejected",
+                "source": problem.source,
+                "reason": problem.render(),
+            }
+            for problem in self.rejected
         ]
         away: list[dict[str, object]] = [
             {
