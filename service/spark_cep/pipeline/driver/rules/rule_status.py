@@ -204,7 +204,7 @@ class RuleStatus:
                 if report.batch > self._counted:
                     self._metrics.increment(names.PARTIAL_MATCHES_DROPPED, live, rule=rule)
             elif by is not None and (version in drains or (rule, version) in drained):
-                reason = "reached its drain limit before it was done" if live else "drained"
+                reason = "ended before it had drained" if live else "drained"
             elif by is not None and by.version == version:
                 warning, reason = live > 0, "changed without a new version"
             elif live and by is not None and version < by.version and by.previous_version is _CARRY:
