@@ -16,12 +16,11 @@ from typing import Final
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """One metric. ``unit`` is what its values count or measure; ``labels`` have the values that
-    each can have, where these are a closed set (a mapping explains them), else ``None``."""
+    """One metric; its name has the unit. ``labels`` have the values that each can have, where these
+    are a closed set (a mapping explains them), else ``None``."""
 
     name: str
     help: str
-    unit: str
     labels: Mapping[str, Sequence[str] | Mapping[str, str] | None] = field(default_factory=dict)
 
     @property
@@ -107,39 +106,32 @@ _VERSION: Final = {"rule": None, "version": None}
 
 # Input.
 RECORDS_CONSUMED = Counter(
-    "spark_cep_records_consumed_total", "Records read from input topics.", "records", _TOPIC
+    "spark_cep_records_consumed_total", "Records read from input topics.", _TOPIC
 )
 BYTES_CONSUMED = Counter(
     "spark_cep_consumed_bytes_total",
     "Bytes of keys and values of records read, uncompressed.",
-    "bytes",
     _TOPIC,
 )
-TOMBSTONES = Counter(
-    "spark_cep_tombstones_total", "Records without a value, passed over.", "records", _TOPIC
-)
+TOMBSTONES = Counter("spark_cep_tombstones_total", "Records without a value, passed over.", _TOPIC)
 EVENTS_RELEVANT = Counter(
     "spark_cep_events_relevant_total",
     "Events that went on to the matcher: some rule could use them, or must know that they came.",
-    "events",
 )
 CONSUMER_LAG = Gauge(
     "spark_cep_consumer_lag_records",
     "Records in the partition that are not read yet; absent while Kafka does not answer.",
-    "records",
     _PARTITION,
 )
 CONSUMER_LAG_SECONDS = Gauge(
     "spark_cep_consumer_lag_seconds",
     "Age of the newest record read, by its Kafka timestamp, where the partition has unread ones; 0 "
     "where all are read, absent before the first record and while Kafka does not answer.",
-    "seconds",
     _PARTITION,
 )
 OFFSET_COMMITS = Counter(
     "spark_cep_offset_commits_total",
     "Commits of a batch's offsets to Kafka, as those of the consumer group.",
-    "commits",
     {"result": ("done", "failed")},
 )
 
@@ -147,31 +139,26 @@ OFFSET_COMMITS = Counter(
 OUTPUT_RECORDS = Counter(
     "spark_cep_output_records_total",
     "Records written, by kind and topic.",
-    "records",
     {"kind": KINDS, "topic": None},
 )
 OUTPUT_BYTES = Counter(
     "spark_cep_output_bytes_total",
     "Bytes of keys and values written, uncompressed, by kind and topic.",
-    "bytes",
     {"kind": KINDS, "topic": None},
 )
 PARTITION_WRITES = Counter(
     "spark_cep_partition_writes_total",
     "Outputs of a state partition and batch: committed, or written_before if the batch ran again.",
-    "outputs",
     {"result": ("committed", "written_before")},
 )
 LATE_EVENTS = Counter(
     "spark_cep_late_events_total",
     "Events whose time had passed, written or dropped as the settings say.",
-    "events",
     _TOPIC,
 )
 DEAD_LETTERS = Counter(
     "spark_cep_dead_letters_total",
     "Records or events that could not be processed.",
-    "records",
     {"reason": None},
 )
 
@@ -179,14 +166,12 @@ DEAD_LETTERS = Counter(
 MATCH_LATENCY = Histogram(
     "spark_cep_match_latency_seconds",
     "From a match's event time to its commit; includes the allowed disorder. To 3 %.",
-    "seconds",
     buckets=_LATENCY_SECONDS,
 )
 DECISION_LATENCY = Histogram(
     "spark_cep_decision_latency_seconds",
     "Match latency less the allowed disorder and less the delay with which events of the match's "
     "batch came to Kafka: from when the watermark could pass the match's event time to its commit.",
-    "seconds",
     buckets=_LATENCY_SECONDS,
 )
 
@@ -194,18 +179,15 @@ DECISION_LATENCY = Histogram(
 WATERMARK = Gauge(
     "spark_cep_watermark_timestamp_seconds",
     "Event time up to which everything is decided, in seconds since 1970.",
-    "seconds",
 )
 WATERMARK_LAG = Gauge(
     "spark_cep_watermark_lag_seconds",
     "How far the watermark is behind the clock; NaN before there is a watermark.",
-    "seconds",
 )
 NEWEST_EVENT = Gauge(
     "spark_cep_newest_event_timestamp_seconds",
     "Largest event time read from the partition, in seconds since 1970: the smallest of them holds "
     "the watermark back.",
-    "seconds",
     _PARTITION,
 )
 
@@ -213,81 +195,69 @@ NEWEST_EVENT = Gauge(
 BATCHES = Counter(
     "spark_cep_batches_total",
     "Batches: done, or failed without remedy.",
-    "batches",
     {"result": ("done", "failed")},
 )
 BATCH_DURATION = Histogram(
     "spark_cep_batch_duration_seconds",
     "Time that batches took, from the first task to the committed output.",
-    "seconds",
     buckets=_BATCH_SECONDS,
 )
 BATCH_PHASE_DURATION = Histogram(
     "spark_cep_batch_phase_duration_seconds",
     "Time that phases of a batch took by the driver's clock; together they are the whole batch.",
-    "seconds",
     {"phase": PHASES},
     buckets=_STAGE_SECONDS,
 )
 STAGE_DURATION = Histogram(
     "spark_cep_stage_duration_seconds",
     "Time that stages of the data's way took, summed over the tasks of a batch.",
-    "seconds",
     {"stage": STAGES},
     buckets=_STAGE_SECONDS,
 )
 BATCH_RUNNING = Gauge(
     "spark_cep_batch_running_seconds",
     "How long the batch in flight has been running; 0 between batches.",
-    "seconds",
 )
 LAST_BATCH = Gauge(
-    "spark_cep_last_batch_timestamp_seconds",
-    "When the last batch ended, in seconds since 1970.",
-    "seconds",
+    "spark_cep_last_batch_timestamp_seconds", "When the last batch ended, in seconds since 1970."
 )
 QUERY_RESTARTS = Counter(
     "spark_cep_query_restarts_total",
     "Times the query was restarted, by reason: new_schema, kafka_unavailable.",
-    "restarts",
     {"reason": ("new_schema", "kafka_unavailable")},
 )
 
 # State.
-STATE_ROWS = Gauge("spark_cep_state_rows", "Rows in the state store.", "rows")
-STATE_BYTES = Gauge("spark_cep_state_bytes", "Memory that the state store uses.", "bytes")
+STATE_ROWS = Gauge("spark_cep_state_rows", "Rows in the state store.")
+STATE_BYTES = Gauge("spark_cep_state_bytes", "Memory that the state store uses.")
 STATE_FILE_BYTES = Gauge(
-    "spark_cep_state_file_bytes", "Size of RocksDB's table files on local disks.", "bytes"
+    "spark_cep_state_file_bytes", "Size of RocksDB's table files on local disks."
 )
 STATE_ROWS_UPDATED = Counter(
-    "spark_cep_state_rows_updated_total", "Rows written to the state store.", "rows"
+    "spark_cep_state_rows_updated_total", "Rows written to the state store."
 )
 STATE_ROWS_REMOVED = Counter(
-    "spark_cep_state_rows_removed_total", "Rows removed from the state store.", "rows"
+    "spark_cep_state_rows_removed_total", "Rows removed from the state store."
 )
 CHECKPOINT_DISK = Gauge(
     "spark_cep_checkpoint_disk_bytes",
     "Room on the disk of a checkpoint in a local folder: free for the service, and in all.",
-    "bytes",
     {"area": ("free", "size")},
 )
 ROCKSDB_DURATION = Histogram(
     "spark_cep_rocksdb_duration_seconds",
     "Time of RocksDB's phases, summed over the partitions of a batch.",
-    "seconds",
     {"phase": ROCKSDB_PHASES},
     buckets=_STAGE_SECONDS,
 )
 ROCKSDB_BYTES = Counter(
     "spark_cep_rocksdb_bytes_total",
     "Bytes that RocksDB read and wrote, and that were copied to the checkpoint.",
-    "bytes",
     {"direction": ("read", "written", "copied")},
 )
 ROCKSDB_BLOCK_CACHE = Counter(
     "spark_cep_rocksdb_block_cache_reads_total",
     "Reads of RocksDB's block cache.",
-    "reads",
     {"result": ("hit", "miss")},
 )
 
@@ -296,45 +266,35 @@ RULE_EVENTS = Counter(
     "spark_cep_rule_events_total",
     "Events tested for the rule: those on which some condition of it can be true, or, under strict "
     "contiguity, all of its inputs with its key.",
-    "events",
     _RULE,
 )
 PARTIAL_MATCHES_STARTED = Counter(
-    "spark_cep_partial_matches_started_total", "Partial matches begun.", "partial matches", _RULE
+    "spark_cep_partial_matches_started_total", "Partial matches begun.", _RULE
 )
-PARTIAL_MATCHES = Gauge(
-    "spark_cep_partial_matches", "Live partial matches.", "partial matches", _RULE
-)
-MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", "matches", _RULE)
+PARTIAL_MATCHES = Gauge("spark_cep_partial_matches", "Live partial matches.", _RULE)
+MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", _RULE)
 MATCH_ROWS = Counter(
-    "spark_cep_match_rows_total",
-    "Rows emitted, of rules in SQL with ALL ROWS PER MATCH.",
-    "rows",
-    _RULE,
+    "spark_cep_match_rows_total", "Rows emitted, of rules in SQL with ALL ROWS PER MATCH.", _RULE
 )
-TIMEOUTS = Counter("spark_cep_timeouts_total", "Partial matches that timed out.", "timeouts", _RULE)
+TIMEOUTS = Counter("spark_cep_timeouts_total", "Partial matches that timed out.", _RULE)
 PARTIAL_MATCHES_PRUNED = Counter(
     "spark_cep_partial_matches_pruned_total",
     "Partial and complete matches that the skip strategy gave up for an earlier match.",
-    "partial matches",
     _RULE,
 )
 PARTIAL_MATCHES_DROPPED = Counter(
     "spark_cep_partial_matches_dropped_total",
     "Partial matches given up because of a limit: the rule's own, or that of versions that drain.",
-    "partial matches",
     _RULE,
 )
 MATCHES_DROPPED = Counter(
     "spark_cep_matches_dropped_total",
     "Matches given up because one event completed more of its key than the rule's limit.",
-    "matches",
     _RULE,
 )
 RULE_ERRORS = Counter(
     "spark_cep_rule_errors_total",
     "Dead letters of the rule's own making, by reason.",
-    "records",
     {"rule": None, "reason": None},
 )
 RULE_PROCESSING = Counter(
@@ -342,57 +302,48 @@ RULE_PROCESSING = Counter(
     "Time of the matcher, summed over tasks: that of a key group and batch, shared out to "
     "its rules by tests (partial matches that an event met, and the one it might begin), matches "
     "and timeouts. An estimate: one loop runs all rules, and each test is taken to cost the same.",
-    "seconds",
     _RULE,
 )
-RULES_LOADED = Gauge("spark_cep_rules_loaded_info", "A rule that is running.", "1", _VERSION)
+RULES_LOADED = Gauge("spark_cep_rules_loaded_info", "A rule that is running.", _VERSION)
 RULES_REJECTED = Gauge(
     "spark_cep_rules_rejected_info",
     "A rule, or file of rules, that is wrong and does not run; the version before it does, if any.",
-    "1",
     {"source": None, "rule": None},
 )
 RULES_READ = Gauge(
     "spark_cep_rules_last_refresh_successful",
     "1 if the last read of the rules' source succeeded, else 0: the rules that run go on.",
-    "1",
 )
 RULE_SET = Gauge(
     "spark_cep_rule_set_number",
     "Number of the rule set that the last committed batch ran under; counted in the checkpoint.",
-    "1",
 )
 RULE_PAUSED = Gauge(
     "spark_cep_rule_paused_info",
     "A rule that the circuit breaker or an operator has paused.",
-    "1",
     _VERSION,
 )
 
 # The process and its parts.
-READY = Gauge("spark_cep_ready", "1 while /readyz says yes, else 0.", "1")
+READY = Gauge("spark_cep_ready", "1 while /readyz says yes, else 0.")
 MEMORY = Gauge(
     "spark_cep_memory_bytes",
     "Resident memory, by host and kind of process; of workers as of their last task. Linux only.",
-    "bytes",
     {"host": None, "process": PROCESSES},
 )
 JVM_HEAP = Gauge(
     "spark_cep_jvm_heap_bytes",
     "Heap of the driver's JVM: used, and the most that it may use.",
-    "bytes",
     {"area": ("used", "max")},
 )
 JVM_DIRECT = Gauge(
     "spark_cep_jvm_direct_bytes",
     "Direct memory of the driver's JVM (Arrow, Netty): used, and the most that each may use.",
-    "bytes",
     {"area": ("used", "max")},
 )
 BUILD = Gauge(
     "spark_cep_build_info",
     "What is running; always 1.",
-    "1",
     {"version": None, "python_version": None, "spark_version": None},
 )
 

@@ -26,8 +26,8 @@ its Python process. It is the one place to scrape: what executors count comes wi
   are counted together as `other`.
 - Values of `reason` are the [reasons of dead letters](output.md#reasons).
 
-| metric | kind | labels | unit | meaning |
-| --- | --- | --- | --- | --- |
+| metric | kind | labels | meaning |
+| --- | --- | --- | --- |
 """
 
 
@@ -36,9 +36,7 @@ def render_reference() -> str:
     parts = [_HEAD]
     for metric in METRICS:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
-        parts.append(
-            f"| `{metric.name}` | {metric.kind} | {labels} | {metric.unit} | {metric.help} |\n"
-        )
+        parts.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |\n")
     for metric in METRICS:
         for label, values in metric.labels.items():
             if isinstance(values, Mapping):
