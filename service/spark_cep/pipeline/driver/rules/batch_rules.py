@@ -41,8 +41,8 @@ class CompiledRules:
     def fitting(
         cls, rules: RuleSet, types: RecordTypes
     ) -> tuple[CompiledRules, tuple[Problem, ...]]:
-        """Those that the schemas of events fit; what is wrong with the others, which take no
-        part."""
+        """Compile the rules that fit the schemas of events; the problems of the others, which take
+        no part."""
         try:
             return cls.of(rules, types), ()
         except RuleSetError:
@@ -138,9 +138,9 @@ class BatchRules:
     def want(
         self, rules: RuleSet, overrides: Overrides, after: RuleSet | None = None
     ) -> bool | None:
-        """These rules from the next batch on, but for those that are paused. Returns whether they
-        are others than before; ``None``, and nothing is done, where they are to follow ``after``
-        and a batch with other rules has begun since."""
+        """Have these rules run from the next batch on, except those that are paused. Returns
+        whether they differ from those wanted before. Where they were made to follow ``after``, and
+        a batch with other rules has begun since, does nothing and returns ``None``."""
         with self._lock:
             if after is not None and after is not self._ran:
                 return None
@@ -153,16 +153,16 @@ class BatchRules:
             return self._want(rules.pausing(overrides.pauses(before.paused)))
 
     def pause(self, pauses: Mapping[str, Pause]) -> bool:
-        """Pause rules from the next batch on, by id, until somebody resumes them. Returns whether
-        one was not paused."""
+        """Pause rules, by id, from the next batch on and until somebody resumes them. Returns
+        whether one of them was not paused yet."""
         with self._lock:
             before, ends = self._wanted.rules, self._overrides.until_resumed
             made = {rule: ends(pause) for rule, pause in pauses.items()}
             return self._want(before.pausing({**made, **before.paused}))
 
     def drained(self, groups: Mapping[str, int], key_groups: int) -> None:
-        """Versions have drained that have nothing to do any more in all ``key_groups`` groups, by
-        fingerprint: from the next batch on they are not there."""
+        """Leave out, from the next batch on, versions that have drained in all ``key_groups`` key
+        groups. ``groups``: in how many each one has, by fingerprint."""
         if not groups:
             return
         done = {
@@ -205,8 +205,8 @@ class BatchRules:
         return self._rules
 
     def _begin(self, batch: int, offsets: Callable[[], Offsets]) -> CompiledRules:
-        """The rules that are wanted now, which are those of this batch from here on. Nobody wants
-        others until they are written down, for those follow them."""
+        """Give the batch the rules that are wanted now, and write them down. Until that is done no
+        others can be wanted, for those have to follow these."""
         with self._lock:
             rules, before = self._wanted, self._logged
             if before is None or rules.rules.fingerprint != before.rules.fingerprint:
