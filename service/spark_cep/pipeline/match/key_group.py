@@ -34,7 +34,7 @@ from spark_cep.matcher.keys import KeysMatcher, KeysState
 from spark_cep.matcher.snapshot import decode_batch, encode_batch
 from spark_cep.model import LateEvent
 from spark_cep.pipeline.match.batch_events import BatchEvents, Sized
-from spark_cep.pipeline.match.drains import Drains
+from spark_cep.pipeline.match.draining import DrainingRules
 from spark_cep.pipeline.match.slot_columns import bytes_of, vector_of
 from spark_cep.pipeline.match.spool import SLICE, slices
 from spark_cep.pipeline.match.watermark import Clock, Policy
@@ -113,8 +113,8 @@ class KeyGroup:
         self.names = Names() if stored is None else Names(stored["topics"], stored["types"])
         by_prefix = {_prefix(matcher.partitioning): matcher for matcher in matchers}
         self._rules = KnownRules(plan, by_prefix, stored, self.clock.watermark)
-        drains = {} if stored is None else stored.get("drains", {})
-        self._drains = Drains(plan.draining, self.clock, self._rules, drains)
+        draining = {} if stored is None else stored.get("drains", {})
+        self._draining = DrainingRules(plan.draining, self.clock, self._rules, draining)
         # What bits mean says which rules there are, by their numbers in this state.
         self._entries = Entries(number, self._rules.meanings())
         if stored is not None:
@@ -138,7 +138,7 @@ class KeyGroup:
             "clock": self.clock.packed(),
             "topics": self.names.topics,
             "types": self.names.types,
-            "drains": self._drains.packed(),
+            "drains": self._draining.packed(),
             **self._rules.packed(self._entries.meanings_needed()),
             **self._entries.packed(),
         }
@@ -158,7 +158,7 @@ class KeyGroup:
 
     def drained(self) -> list[str]:
         """Fingerprints of versions that drain and have nothing to do any more in this group."""
-        return self._drains.done(self.clock.watermark)
+        return self._draining.done(self.clock.watermark)
 
     def states(self, load: Load) -> Iterator[tuple[KeysMatcher, KeysState]]:
         """All that is remembered of keys, by partitioning; the group is of no use afterwards."""
@@ -193,11 +193,11 @@ class KeyGroup:
             after = before
             part = matcher.partitioning
             cuts = self._slices(number, sized[number], watermark)
-            for until in sorted({*cuts, *self._drains.limits(part, watermark)}):
+            for until in sorted({*cuts, *self._draining.limits(part, watermark)}):
                 rows = events.timely(number, after, until)
                 now = min(until, watermark)
                 yield from self._advance(number, matcher, rows, now, load, store)
-                self._drains.end(part, now)
+                self._draining.end(part, now)
                 after = max(after, until)
 
     def _slices(self, number: int, sized: list[Sized], watermark: int) -> list[int]:
@@ -224,11 +224,11 @@ class KeyGroup:
         prefix = _prefix(matcher.partitioning)
         spread = self._entries.spread(prefix, self._options.bucket_size)
         batch = InputBatch() if rows is None else self._input_batch(number, matcher, rows)
-        self._drains.mark(matcher.partitioning, batch)
+        self._draining.mark(matcher.partitioning, batch)
         due = {name: bucket_of(name) for name in self._entries.due(prefix, watermark)}
         waited = [name for name, bucket in due.items() if bucket is None]
         batch = self._ready(batch, waited, watermark, prefix, load, store)
-        hidden = self._drains.hidden(matcher.partitioning)
+        hidden = self._draining.hidden(matcher.partitioning)
         if hidden:
             batch.masks = [mask | hidden for mask in batch.masks]
         homes = buckets_of(hashes_of(batch.keys), spread.before)
