@@ -60,7 +60,7 @@ class RulesAtStart:
         retry: RetryPolicy = ask_once,
     ) -> None:
         self._settings = settings
-        self._source = source
+        self.source = source
         self._retry = retry
         self._status = status
         self._wrong: RuleSetError | ConfigurationError | None = None
@@ -74,7 +74,7 @@ class RulesAtStart:
         self._read(retry if self._first else ask_once)
 
     def _read(self, ask: RetryPolicy) -> None:
-        source, status = self._source, self._status
+        source, status = self.source, self._status
         try:
             self.files = ask(source.read) or ()
         except RuleSetError as error:
@@ -140,7 +140,7 @@ class RulesAtStart:
             files = spelled_out(
                 overrides.applied(self.files or (), RuleSet()), self._schemas, RuleSet()
             )
-            change = Change(valid(examine(files, self._source.name)).pausing(overrides.pauses({})))
+            change = Change(valid(examine(files, self.source.name)).pausing(overrides.pauses({})))
         elif self.files is None or self.overrides is None:
             assert self._wrong is not None
             change = Change(logged.rules, tuple(self._wrong.problems))
@@ -182,7 +182,7 @@ class RulesAtStart:
         now. Rules that were not there yet would lose their partial matches, and of a text cut short
         another rule may run."""
         with suppress(RuleSetError):
-            files = self._source.read()
+            files = self.source.read()
             if files is not None:
                 self.files = files
 
