@@ -21,8 +21,8 @@ from spark_cep.pipeline.driver.input.batch_limit import BatchLimit
 from spark_cep.pipeline.driver.input.source import DriverFiles, input_packets, limit_reads
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.driver.rules.job_plan import registry_settings
-from spark_cep.pipeline.match.key_group import MatchOptions
 from spark_cep.pipeline.match.match import Matching
+from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.spark.private_api import spark_type
 from spark_cep.pipeline.tasks.match_operator import MatchOperator
 from spark_cep.pipeline.tasks.pack_batch import PackBatch

@@ -21,8 +21,8 @@ from spark_cep.matcher.findings.results import ResultKind
 from spark_cep.model import Match, MatchRow, Timeout
 from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.group_matcher import EntryMap, GroupMatcher, GroupValue
-from spark_cep.pipeline.match.key_group import MatchOptions
 from spark_cep.pipeline.match.latency import Ages
+from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets, ResultColumns
 from spark_cep.pipeline.wire.reports import (
     Count,
