@@ -1,14 +1,12 @@
-"""Settings of the running job: time, source, state, Spark, trigger, circuit breaker, pages and
+"""Settings of the running job: time, source, state, trigger, circuit breaker, pages and
 logs."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
-    AfterValidator,
     AwareDatetime,
     BeforeValidator,
     Field,
@@ -20,16 +18,14 @@ from pydantic import (
     model_validator,
 )
 
-from spark_cep.config.cluster import Driver, Executors, Kubernetes, check_cluster, check_master
 from spark_cep.config.quantities import (
     Duration,
     Place,
     PositiveDuration,
-    Properties,
     SettingsSection,
     Shown,
     Size,
-    reveal,
+    check_pair,
     setting,
 )
 from spark_cep.documents.values import contradiction, refused
@@ -224,15 +220,6 @@ class StateSettings(SettingsSection):
     rocksdb_memory: Size = setting(
         512 * 2**20, description="Memory of RocksDB in one executor, all partitions together."
     )
-    min_batches_to_retain: int = setting(
-        100, description="Batches that the checkpoint can be taken back.", unit="batches", ge=2
-    )
-    snapshot_after_batches: int = setting(
-        10, description="Change logs before a full snapshot of the state.", unit="batches", ge=1
-    )
-    maintenance_interval: PositiveDuration = setting(
-        60_000, description="How often snapshots are written and old files deleted."
-    )
 
     @model_validator(mode="after")
     def _enough_groups(self) -> StateSettings:
@@ -242,33 +229,6 @@ class StateSettings(SettingsSection):
                 "most key_groups",
                 "state_partitions",
             )
-        return self
-
-
-class Spark(SettingsSection):
-    """The Spark application."""
-
-    master: Annotated[str, AfterValidator(check_master), Shown("text")] = setting(
-        "local[*,4]",
-        description="Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
-        min_length=1,
-    )
-    app_name: str = setting("spark-cep", description="Name of the application.", min_length=1)
-    conf: Properties = setting({}, description="Any Spark settings; they win.")
-    classes_folder: Path | None = setting(
-        None,
-        description=(
-            "Folder with the archive of the classes that a start loads; absent: Java reads them"
-            " one by one."
-        ),
-    )
-    driver: Driver = setting(Driver(), description="Where executors call the driver.")
-    executors: Executors = setting(Executors(), description="Executors of their own.")
-    kubernetes: Kubernetes = setting(Kubernetes(), description="The executors' pods.")
-
-    @model_validator(mode="after")
-    def _fits_the_master(self) -> Spark:
-        check_cluster(self, {name: reveal(value) for name, value in self.conf.items()})
         return self
 
 
@@ -388,14 +348,10 @@ class Observability(SettingsSection):
 
     @model_validator(mode="after")
     def _whole_access(self) -> Observability:
-        if (self.username is None) != (self.password is None):
-            raise contradiction("username and password go together", "username")
+        check_pair(self, "username", "password")
+        check_pair(self, "ssl_certificate_file", "ssl_key_file")
         if self.username is not None and ":" in self.username:
             raise contradiction("a colon cannot stand in the name", "username")
         if self.password is not None and not self.password.get_secret_value():
             raise contradiction("an empty password keeps nobody out", "password")
-        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
-            raise contradiction(
-                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
-            )
         return self

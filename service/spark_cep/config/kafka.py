@@ -10,13 +10,20 @@ need no copy of the files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from spark_cep.config.quantities import Properties, SettingsSection, Shown, reveal, setting
+from spark_cep.config.quantities import (
+    Properties,
+    SettingsSection,
+    Shown,
+    check_pair,
+    revealed,
+    setting,
+)
 from spark_cep.documents.values import contradiction, refused
 from spark_cep.errors import ConfigurationError
 
@@ -137,10 +144,7 @@ class Security(SettingsSection):
                 raise contradiction(
                     f"{self.sasl_mechanism} needs both username and password", "sasl_mechanism"
                 )
-        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
-            raise contradiction(
-                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
-            )
+        check_pair(self, "ssl_certificate_file", "ssl_key_file")
         return self
 
     @property
@@ -198,61 +202,52 @@ class Kafka(SettingsSection):
 
     @model_validator(mode="after")
     def _right_client(self) -> Kafka:
-        for name in self.source_properties:
-            if name in _READERS_OWN:
-                raise contradiction(f"{name} follows from how a batch is read", "source_properties")
-        for name in self.sink_properties:
-            if name in _DELIVERYS_OWN:
-                raise contradiction(
-                    f"{name} follows from outputs.transaction_timeout and how output is written",
-                    "sink_properties",
-                )
-        for side, properties in (
-            ("source_properties", self.source_properties),
-            ("sink_properties", self.sink_properties),
+        security = self.security
+        logs_in = security.protocol.startswith("SASL_") and security.sasl_mechanism is None
+        for side, properties, own, why in (
+            ("source_properties", self.source_properties, _READERS_OWN, "how a batch is read"),
+            (
+                "sink_properties",
+                self.sink_properties,
+                _DELIVERYS_OWN,
+                "outputs.transaction_timeout and how output is written",
+            ),
         ):
             for name in properties:
+                if name in own:
+                    raise contradiction(f"{name} follows from {why}", side)
                 if name.startswith(_JAVA_ONLY):
                     raise contradiction(
                         f"{name} is a property of Java's clients; this is librdkafka: use"
                         " kafka.security, or librdkafka's name",
                         side,
                     )
-        if self.security.protocol.startswith("SASL_") and self.security.sasl_mechanism is None:
-            for side, properties in (
-                ("source_properties", self.source_properties),
-                ("sink_properties", self.sink_properties),
-            ):
-                if not {"sasl.mechanism", "sasl.mechanisms"} & properties.keys():
-                    raise contradiction(
-                        f"{self.security.protocol} needs security.sasl_mechanism, or "
-                        f"sasl.mechanism in {side}",
-                        "security",
-                    )
+            if logs_in and not {"sasl.mechanism", "sasl.mechanisms"} & properties.keys():
+                raise contradiction(
+                    f"{security.protocol} needs security.sasl_mechanism, or "
+                    f"sasl.mechanism in {side}",
+                    "security",
+                )
         return self
 
     def reader_config(self) -> dict[str, Any]:
         """Configuration of the librdkafka consumer that reads the input, for any machine; holds
         secrets."""
-        source = self._source()
+        source = revealed(self.source_properties)
         return {**self._portable_connection(source), **SOURCE_DEFAULTS, **source}
 
     @property
     def reads_committed(self) -> bool:
         """Tell whether the input ends where a transaction is open."""
-        level = self._source().get("isolation.level", SOURCE_DEFAULTS["isolation.level"])
-        return bool(level == "read_committed")
+        level = "isolation.level"
+        return bool((SOURCE_DEFAULTS | self.source_properties)[level] == "read_committed")
 
     def producer_config(self) -> dict[str, Any]:
         """Configuration of the librdkafka producer, for any machine; holds secrets."""
-        sink = self._sink()
+        sink = revealed(self.sink_properties)
         # librdkafka waits for ever with a record that is larger than its queue.
-        queue = int(sink.get("message.max.bytes", 0)) >> 9
-        config = {**self._portable_connection(sink), **SINK_DEFAULTS}
-        config["queue.buffering.max.kbytes"] = max(
-            queue, SINK_DEFAULTS["queue.buffering.max.kbytes"]
-        )
-        return {**config, **sink}
+        queue = max(SINK_DEFAULTS[_QUEUE], int(sink.get("message.max.bytes", 0)) >> 9)
+        return {**self._portable_connection(sink), **SINK_DEFAULTS, _QUEUE: queue, **sink}
 
     def admin_config(self) -> dict[str, Any]:
         """Configuration of a librdkafka administration client of this machine; holds secrets.
@@ -267,7 +262,7 @@ class Kafka(SettingsSection):
         It commits nothing by itself and reads committed records only.
         """
         return {
-            **self._portable_connection(self._sink()),
+            **self._portable_connection(self.sink_properties),
             **self._sink_connection(),
             "group.id": group_id,
             "enable.auto.commit": False,
@@ -281,7 +276,7 @@ class Kafka(SettingsSection):
             **self.security.properties(),
         }
 
-    def _portable_connection(self, own: Mapping[str, str]) -> dict[str, Any]:
+    def _portable_connection(self, own: Collection[str]) -> dict[str, Any]:
         """The connection without names of files, but for those that the user's ``own`` properties
         name, which must be on every machine."""
         return {
@@ -291,13 +286,8 @@ class Kafka(SettingsSection):
         }
 
     def _sink_connection(self) -> dict[str, str]:
-        return {k: v for k, v in self._sink().items() if k.startswith(_CONNECTION)}
-
-    def _sink(self) -> dict[str, str]:
-        return {name: reveal(value) for name, value in self.sink_properties.items()}
-
-    def _source(self) -> dict[str, str]:
-        return {name: reveal(value) for name, value in self.source_properties.items()}
+        sink = revealed(self.sink_properties)
+        return {name: value for name, value in sink.items() if name.startswith(_CONNECTION)}
 
 
 def _pem(file: Path) -> str:

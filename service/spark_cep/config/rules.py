@@ -13,7 +13,9 @@ from spark_cep.config.quantities import (
     Properties,
     SettingsSection,
     Shown,
+    check_pair,
     setting,
+    url_parts,
 )
 from spark_cep.config.redaction import names_a_secret
 from spark_cep.config.topics import DottedName, Topic
@@ -30,13 +32,7 @@ _READERS_OWN: Final = (
 
 
 def _without_secrets(url: str, allowed: str) -> str:
-    if "@" in url:
-        raise refused("a URL without credentials; they have settings of their own")
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        raise refused(allowed, "is not a URL") from None
+    parts = url_parts(url, allowed)
     if any(names_a_secret(name) for name, _ in parse_qsl(parts.query)):
         raise refused("a URL without secrets; they have settings of their own")
     return parts.scheme
@@ -150,10 +146,7 @@ class RulesUrl(SettingsSection):
             raise contradiction(
                 "rules and token would travel unprotected: use https://, or set allow_http", "url"
             )
-        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
-            raise contradiction(
-                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
-            )
+        check_pair(self, "ssl_certificate_file", "ssl_key_file")
         if self.bearer_token is not None and any(
             name.lower() == "authorization" for name in self.headers
         ):

@@ -14,12 +14,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from spark_cep.config.cluster import check_checkpoint, check_overhead, cluster_conf
+from spark_cep.config.cluster import Spark, check_checkpoint, check_overhead, cluster_conf
 from spark_cep.config.engine import (
     CircuitBreakerLimits,
     Observability,
     Source,
-    Spark,
     StateSettings,
     Time,
     Trigger,

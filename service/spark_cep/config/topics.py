@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Final, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from spark_cep.config.quantities import PositiveDuration, SettingsSection, Shown, setting
+from spark_cep.config.quantities import (
+    PositiveDuration,
+    SettingsSection,
+    Shown,
+    check_pair,
+    setting,
+    url_parts,
+)
 from spark_cep.documents.values import contradiction, refused
 from spark_cep.event_times import KAFKA_TIMESTAMP
 
@@ -32,13 +38,7 @@ def _dotted(value: str) -> str:
 
 def _urls(value: str) -> str:
     for url in value.split(","):
-        if "@" in url:
-            raise refused("a URL without credentials; they have settings of their own")
-        try:
-            parts = urlsplit(url.strip())
-            _ = parts.port
-        except ValueError:
-            raise refused(_ALLOWED_URLS, "is not a URL") from None
+        parts = url_parts(url.strip(), _ALLOWED_URLS)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise refused(_ALLOWED_URLS)
     return value
@@ -274,21 +274,13 @@ class SchemaRegistry(SettingsSection):
         ge=1,
         le=100,
     )
-    backoff: PositiveDuration = setting(
-        500, description="Wait before the second attempt; it doubles each time."
-    )
-    max_backoff: PositiveDuration = setting(10_000, description="Longest wait between attempts.")
 
     @model_validator(mode="after")
     def _one_identity(self) -> SchemaRegistry:
-        if (self.username is None) != (self.password is None):
-            raise contradiction("username and password go together", "username")
+        check_pair(self, "username", "password")
+        check_pair(self, "ssl_certificate_file", "ssl_key_file")
         if self.username is not None and ":" in self.username:
             raise contradiction("a colon cannot stand in the name", "username")
         if self.username is not None and self.bearer_token is not None:
             raise contradiction("either username and password or a token", "bearer_token")
-        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
-            raise contradiction(
-                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
-            )
         return self
