@@ -88,42 +88,34 @@ class Driver(SettingsSection):
 
     host: Host | None = setting(
         None,
-        description=(
-            "Name or address by which executors call the driver; on Kubernetes that of its "
-            "headless service. Absent: this machine's own name."
-        ),
+        "Name or address by which executors call the driver; on Kubernetes that of its headless "
+        "service. Absent: this machine's own name.",
     )
     bind_address: Host | None = setting(
-        None, description="Address the driver listens on; absent: `host`, on Kubernetes all."
+        None, "Address the driver listens on; absent: `host`, on Kubernetes all."
     )
     port: Port | None = setting(
-        None, description=f"Port of the driver; absent: any, on Kubernetes {DRIVER_PORT}."
+        None, f"Port of the driver; absent: any, on Kubernetes {DRIVER_PORT}."
     )
     block_manager_port: Port | None = setting(
         None,
-        description=(
-            "Port of the block managers of driver and executors; absent: any, on Kubernetes "
-            f"{BLOCK_MANAGER_PORT}."
-        ),
+        "Port of the block managers of driver and executors; absent: any, on Kubernetes "
+        f"{BLOCK_MANAGER_PORT}.",
     )
 
 
 class Executors(SettingsSection):
     """Number and size of the executors. Not for `local` masters."""
 
-    count: int = setting(2, description="Executors.", unit="executors", ge=1, le=10_000)
-    cores: int = setting(
-        1, description="Tasks that one executor runs at a time.", unit="cores", ge=1, le=1024
-    )
+    count: int = setting(2, "Executors.", unit="executors", ge=1, le=10_000)
+    cores: int = setting(1, "Tasks that one executor runs at a time.", unit="cores", ge=1, le=1024)
     memory: Annotated[Size, AfterValidator(_large_enough)] = setting(
-        2**30, description="Java heap of one executor."
+        2**30, "Java heap of one executor."
     )
     memory_overhead: Size | None = setting(
         None,
-        description=(
-            "What one executor takes in addition to its heap: RocksDB and Python workers. Absent: "
-            "`state.rocksdb_memory`, 512 MiB for each core, and 384 MiB."
-        ),
+        "What one executor takes in addition to its heap: RocksDB and Python workers. Absent: "
+        "`state.rocksdb_memory`, 512 MiB for each core, and 384 MiB.",
     )
 
 
@@ -131,68 +123,56 @@ class Kubernetes(SettingsSection):
     """The executors' pods, with a master `k8s://…`. The driver runs in a pod itself."""
 
     namespace: Annotated[str, _matching(_NAME, "the name of a namespace")] | None = setting(
-        None, description="Namespace of the pods. Needed."
+        None, "Namespace of the pods. Needed."
     )
     image: str | None = setting(
         None,
-        description=(
-            "Image of the executors, the same as the driver's: Python and jars have the same "
-            "paths in both. Needed."
-        ),
+        "Image of the executors, the same as the driver's: Python and jars have the same paths "
+        "in both. Needed.",
         min_length=1,
     )
     image_pull_policy: Literal["IfNotPresent", "Always", "Never"] = setting(
-        "IfNotPresent", description="When nodes pull the image."
+        "IfNotPresent", "When nodes pull the image."
     )
     image_pull_secrets: list[ObjectName] = setting(
-        [], description="Secrets that hold the logins of the image's registry."
+        [], "Secrets that hold the logins of the image's registry."
     )
     driver_pod: ObjectName | None = setting(
         None,
-        description=(
-            "Name of the driver's pod, which owns the executors' pods: they go when it goes. "
-            "Needed; `{env: POD_NAME}` takes it from a variable."
-        ),
+        "Name of the driver's pod, which owns the executors' pods: they go when it goes. Needed; "
+        "`{env: POD_NAME}` takes it from a variable.",
     )
     service_account: ObjectName | None = setting(
-        None, description="Service account of the executors, which need no rights; absent: default."
+        None, "Service account of the executors, which need no rights; absent: default."
     )
     pod_template_file: FilePath | None = setting(
         None,
-        description=(
-            "Template of an executor's pod (YAML): labels, security context, affinity, nodes, "
-            f"tolerations, volumes. Its container is named `{CONTAINER}`."
-        ),
+        "Template of an executor's pod (YAML): labels, security context, affinity, nodes, "
+        f"tolerations, volumes. Its container is named `{CONTAINER}`.",
     )
     cpu_request: Cpus | None = setting(
-        None, description="CPUs that an executor's pod requests; absent: `executors.cores`."
+        None, "CPUs that an executor's pod requests; absent: `executors.cores`."
     )
     cpu_limit: Cpus | None = setting(
-        None, description="CPUs that an executor's pod may take; absent: no limit."
+        None, "CPUs that an executor's pod may take; absent: no limit."
     )
     secret_env: dict[
         Annotated[str, _matching(_VARIABLE, "the name of a variable")],
         Annotated[str, _matching(_SECRET_KEY, "secret:key"), Shown("secret:key")],
     ] = setting(
         {},
-        description=(
-            "Variables of the executors whose values are keys of secrets, as `secret:key`. "
-            "Logins to Kafka need none: they travel with the tasks."
-        ),
+        "Variables of the executors whose values are keys of secrets, as `secret:key`. Logins to "
+        "Kafka need none: they travel with the tasks.",
     )
     checkpoint_claim: ObjectName | None = setting(
         None,
-        description=(
-            "Claim of a volume for all (ReadWriteMany) that holds `state.checkpoint`. Absent: "
-            "the checkpoint is a URI of a shared store, or the template mounts its volume."
-        ),
+        "Claim of a volume for all (ReadWriteMany) that holds `state.checkpoint`. Absent: the "
+        "checkpoint is a URI of a shared store, or the template mounts its volume.",
     )
     checkpoint_mount: MountPath | None = setting(
         None,
-        description=(
-            "Where the volume of `checkpoint_claim` is mounted, in the executors and in the "
-            "driver's pod."
-        ),
+        "Where the volume of `checkpoint_claim` is mounted, in the executors and in the driver's "
+        "pod.",
     )
 
     @model_validator(mode="after")
@@ -218,21 +198,19 @@ class Spark(SettingsSection):
 
     master: Annotated[str, AfterValidator(check_master), Shown("text")] = setting(
         "local[*,4]",
-        description="Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
+        "Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
         min_length=1,
     )
-    app_name: str = setting("spark-cep", description="Name of the application.", min_length=1)
-    conf: Properties = setting({}, description="Any Spark settings; they win.")
+    app_name: str = setting("spark-cep", "Name of the application.", min_length=1)
+    conf: Properties = setting({}, "Any Spark settings; they win.")
     classes_folder: Path | None = setting(
         None,
-        description=(
-            "Folder with the archive of the classes that a start loads; absent: Java reads them"
-            " one by one."
-        ),
+        "Folder with the archive of the classes that a start loads; absent: Java reads them one "
+        "by one.",
     )
-    driver: Driver = setting(Driver(), description="Where executors call the driver.")
-    executors: Executors = setting(Executors(), description="Executors of their own.")
-    kubernetes: Kubernetes = setting(Kubernetes(), description="The executors' pods.")
+    driver: Driver = setting(Driver(), "Where executors call the driver.")
+    executors: Executors = setting(Executors(), "Executors of their own.")
+    kubernetes: Kubernetes = setting(Kubernetes(), "The executors' pods.")
 
     @model_validator(mode="after")
     def _fits_the_master(self) -> Spark:

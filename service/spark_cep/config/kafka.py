@@ -107,29 +107,25 @@ class Security(SettingsSection):
     """TLS and SASL of the Kafka connection; the same for source, sink and administration."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = setting(
-        "PLAINTEXT", description="Protocol of the connection."
+        "PLAINTEXT", "Protocol of the connection."
     )
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = setting(
         None,
-        description="How the client logs in; others (Kerberos, OAuth) go into the property maps.",
+        "How the client logs in; others (Kerberos, OAuth) go into the property maps.",
     )
-    username: str | None = setting(None, description="Name to log in with.")
-    password: SecretStr | None = setting(None, description="Password to log in with.")
+    username: str | None = setting(None, "Name to log in with.")
+    password: SecretStr | None = setting(None, "Password to log in with.")
     ssl_ca_file: FilePath | None = setting(
         None,
-        description="PEM file of the authorities to trust; absent: those of the system.",
+        "PEM file of the authorities to trust; absent: those of the system.",
     )
     ssl_certificate_file: FilePath | None = setting(
-        None, description="PEM file of the client's certificate and its chain."
+        None, "PEM file of the client's certificate and its chain."
     )
-    ssl_key_file: FilePath | None = setting(
-        None, description="PEM file of the client's private key."
-    )
-    ssl_key_password: SecretStr | None = setting(
-        None, description="Password of an encrypted private key."
-    )
+    ssl_key_file: FilePath | None = setting(None, "PEM file of the client's private key.")
+    ssl_key_password: SecretStr | None = setting(None, "Password of an encrypted private key.")
     ssl_check_hostname: bool = setting(
-        True, description="Whether a broker's certificate must name the host that was called."
+        True, "Whether a broker's certificate must name the host that was called."
     )
 
     @model_validator(mode="after")
@@ -179,25 +175,21 @@ class Kafka(SettingsSection):
     """The Kafka cluster that events come from and results go to."""
 
     bootstrap_servers: Annotated[str, AfterValidator(_servers), Shown("host:port, with commas")] = (
-        setting(description="Brokers to call first, as `host:port` with commas between.")
+        setting(..., "Brokers to call first, as `host:port` with commas between.")
     )
-    security: Security = setting(Security(), description="TLS and SASL.")
+    security: Security = setting(Security(), "TLS and SASL.")
     source_properties: Properties = setting(
         {},
-        description=(
-            "Further properties of the librdkafka consumers that read the input; they win. Preset: "
-            + ", ".join(f"`{name}={str(value).lower()}`" for name, value in SOURCE_DEFAULTS.items())
-            + "."
-        ),
+        "Further properties of the librdkafka consumers that read the input; they win. Preset: "
+        + ", ".join(f"`{name}={str(value).lower()}`" for name, value in SOURCE_DEFAULTS.items())
+        + ".",
     )
     sink_properties: Properties = setting(
         {},
-        description=(
-            "Further properties of the librdkafka clients that write the output and administer "
-            "topics; they win. Preset: "
-            + ", ".join(f"`{name}={str(value).lower()}`" for name, value in SINK_DEFAULTS.items())
-            + "."
-        ),
+        "Further properties of the librdkafka clients that write the output and administer "
+        "topics; they win. Preset: "
+        + ", ".join(f"`{name}={str(value).lower()}`" for name, value in SINK_DEFAULTS.items())
+        + ".",
     )
 
     @model_validator(mode="after")

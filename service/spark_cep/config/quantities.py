@@ -61,8 +61,8 @@ class SettingsSection(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-def setting(default: Any = ..., *, description: str, unit: str = "", **limits: Any) -> Any:
-    """A documented setting; without ``default`` it is required."""
+def setting(default: Any, description: str, unit: str = "", **limits: Any) -> Any:
+    """A documented setting; with ``...`` as its default it is required."""
     extra: JsonDict | None = {"x-unit": unit} if unit else None
     return Field(default, description=description, json_schema_extra=extra, **limits)
 

@@ -63,10 +63,10 @@ DottedName = Annotated[str, AfterValidator(_dotted), Shown("name")]
 class ReaderSchema(SettingsSection):
     """The schema that events are read as, whatever schema wrote them."""
 
-    file: FilePath | None = setting(None, description="An Avro schema file (`.avsc`).")
-    subject: str | None = setting(None, description="A subject of the registry.")
+    file: FilePath | None = setting(None, "An Avro schema file (`.avsc`).")
+    subject: str | None = setting(None, "A subject of the registry.")
     version: Annotated[int, Shown("number")] | Literal["latest"] = setting(
-        "latest", description="Version of the subject, read once at start."
+        "latest", "Version of the subject, read once at start."
     )
 
     @model_validator(mode="after")
@@ -79,35 +79,29 @@ class ReaderSchema(SettingsSection):
 class Input(SettingsSection):
     """One kind of events: where they are read, as what, and which time they bear."""
 
-    topics: list[Topic] = setting([], description="Topics to read.")
+    topics: list[Topic] = setting([], "Topics to read.")
     topic_pattern: Annotated[str, AfterValidator(_pattern), Shown("text")] | None = setting(
         None,
-        description=(
-            "Instead of `topics`: a regular expression (Python's) that whole names of topics match."
-        ),
+        "Instead of `topics`: a regular expression (Python's) that whole names of topics match.",
         min_length=1,
     )
     record: DottedName | None = setting(
         None,
-        description="Full name of the Avro record to take, in topics with several record types.",
+        "Full name of the Avro record to take, in topics with several record types.",
     )
     reader_schema: ReaderSchema | None = setting(
         None,
-        description=(
-            "Schema to read events as; absent: the latest of the subject that "
-            "`registry.subject_name_strategy` gives."
-        ),
+        "Schema to read events as; absent: the latest of the subject that "
+        "`registry.subject_name_strategy` gives.",
     )
     event_time: DottedName = setting(
         KAFKA_TIMESTAMP,
-        description="Column of the event time, as `a.b.c`; `kafka_timestamp` is the record's own.",
+        "Column of the event time, as `a.b.c`; `kafka_timestamp` is the record's own.",
     )
     event_time_unit: Literal["auto", "millis", "micros", "seconds"] = setting(
         "auto",
-        description=(
-            "Unit of a plain `long` event time; `auto` follows the logical type and takes a plain "
-            "`long` as milliseconds."
-        ),
+        "Unit of a plain `long` event time; `auto` follows the logical type and takes a plain "
+        "`long` as milliseconds.",
     )
 
     @model_validator(mode="after")
@@ -122,33 +116,29 @@ class Input(SettingsSection):
 class OutputTopicNames(SettingsSection):
     """Topics of the results. Two kinds may share a topic only by mistake, so that is refused."""
 
-    matches: Topic = setting("cep.matches", description="Matches.")
-    timeouts: Topic = setting("cep.timeouts", description="Partial matches that timed out.")
+    matches: Topic = setting("cep.matches", "Matches.")
+    timeouts: Topic = setting("cep.timeouts", "Partial matches that timed out.")
     match_rows: Topic = setting(
-        "cep.match-rows", description="Rows of matches, of rules in SQL with `ALL ROWS PER MATCH`."
+        "cep.match-rows", "Rows of matches, of rules in SQL with `ALL ROWS PER MATCH`."
     )
-    late: Topic = setting("cep.late", description="Events that came too late, unchanged.")
+    late: Topic = setting("cep.late", "Events that came too late, unchanged.")
     dead_letters: Topic = setting(
-        "cep.dead-letters", description="Records that could not be processed, and why."
+        "cep.dead-letters", "Records that could not be processed, and why."
     )
 
     shadow: Topic = setting(
         "cep.shadow",
-        description="Matches, rows of matches and timeouts of rules with `mode: shadow`.",
+        "Matches, rows of matches and timeouts of rules with `mode: shadow`.",
     )
 
     rule_status: Topic | None = setting(
         "cep.rule-status",
-        description=(
-            "The state of each rule, for each version; compacted. `null`: it is not written."
-        ),
+        "The state of each rule, for each version; compacted. `null`: it is not written.",
     )
     rule_audit: Topic | None = setting(
         "cep.rule-audit",
-        description=(
-            "Every decision about rules, from which the rule set of any batch can be rebuilt. "
-            "`null`: it is not written."
-        ),
+        "Every decision about rules, from which the rule set of any batch can be rebuilt. "
+        "`null`: it is not written.",
     )
 
     def all(self) -> tuple[str, ...]:
@@ -173,11 +163,11 @@ class OutputTopicNames(SettingsSection):
 class NewTopics(SettingsSection):
     """Creation of output topics that do not exist."""
 
-    enabled: bool = setting(True, description="Whether missing output topics are made at start.")
-    partitions: int = setting(4, description="Partitions of a new topic.", unit="partitions", ge=1)
+    enabled: bool = setting(True, "Whether missing output topics are made at start.")
+    partitions: int = setting(4, "Partitions of a new topic.", unit="partitions", ge=1)
     replication: int = setting(
         -1,
-        description="Copies of each partition of a new topic; -1: as the broker is set.",
+        "Copies of each partition of a new topic; -1: as the broker is set.",
         unit="brokers",
         ge=-1,
         le=32767,
@@ -193,41 +183,30 @@ class NewTopics(SettingsSection):
 class OutputSettings(SettingsSection):
     """Results: where they go, in transactions."""
 
-    topics: OutputTopicNames = setting(
-        OutputTopicNames(), description="Topics of the kinds of output."
-    )
-    create_topics: NewTopics = setting(NewTopics(), description="Making of missing topics.")
+    topics: OutputTopicNames = setting(OutputTopicNames(), "Topics of the kinds of output.")
+    create_topics: NewTopics = setting(NewTopics(), "Making of missing topics.")
     transactional_id_prefix: Topic | None = setting(
         None,
-        description=(
-            "Transactional ids are this, `-` and the number of the state partition; the topic "
-            "`<prefix>.commit-markers` says which batches are written. Each job needs its own "
-            "prefix. "
-            "Absent: `spark.app_name`."
-        ),
+        "Transactional ids are this, `-` and the number of the state partition; the topic "
+        "`<prefix>.commit-markers` says which batches are written. Each job needs its own "
+        "prefix. Absent: `spark.app_name`.",
         max_length=234,
     )
     transaction_timeout: PositiveDuration = setting(
         600_000,
-        description=(
-            "Longest time from the first record of a batch to its commit, and longest wait for "
-            "brokers that are unavailable. At most `transaction.max.timeout.ms` of the brokers."
-        ),
+        "Longest time from the first record of a batch to its commit, and longest wait for "
+        "brokers that are unavailable. At most `transaction.max.timeout.ms` of the brokers.",
     )
     if_commit_markers_disagree: Literal["refuse", "go_on"] = setting(
         "refuse",
-        description=(
-            "What to do at start when the output is ahead of the checkpoint, or belongs to another "
-            "one: end, or go on, which may write records again."
-        ),
+        "What to do at start when the output is ahead of the checkpoint, or belongs to another "
+        "one: end, or go on, which may write records again.",
     )
     late_events: Literal["relevant", "all", "drop"] = setting(
         "relevant",
-        description=(
-            "Late events to write. `relevant`: those that a rule could have used. `all`: every "
-            "late event of an input that a rule reads. `drop`: none. Those that a rule could have "
-            "used are counted in any case."
-        ),
+        "Late events to write. `relevant`: those that a rule could have used. `all`: every late "
+        "event of an input that a rule reads. `drop`: none. Those that a rule could have used "
+        "are counted in any case.",
     )
 
 
@@ -235,41 +214,31 @@ class SchemaRegistry(SettingsSection):
     """The schema registry (Confluent's REST interface)."""
 
     url: Annotated[str, AfterValidator(_urls), Shown("URL")] = setting(
-        description="Address of the registry, several with commas between."
+        ..., "Address of the registry, several with commas between."
     )
-    username: str | None = setting(None, description="Name for HTTP basic authentication.")
-    password: SecretStr | None = setting(
-        None, description="Password for HTTP basic authentication."
-    )
+    username: str | None = setting(None, "Name for HTTP basic authentication.")
+    password: SecretStr | None = setting(None, "Password for HTTP basic authentication.")
     bearer_token: SecretStr | None = setting(
-        None, description="Token for HTTP bearer authentication, instead of name and password."
+        None, "Token for HTTP bearer authentication, instead of name and password."
     )
     ssl_ca_file: FilePath | None = setting(
-        None, description="PEM file of the authorities to trust; absent: the usual ones."
+        None, "PEM file of the authorities to trust; absent: the usual ones."
     )
-    ssl_certificate_file: FilePath | None = setting(
-        None, description="PEM file of the client's certificate."
-    )
-    ssl_key_file: FilePath | None = setting(
-        None, description="PEM file of the client's private key."
-    )
-    ssl_key_password: SecretStr | None = setting(
-        None, description="Password of an encrypted private key."
-    )
+    ssl_certificate_file: FilePath | None = setting(None, "PEM file of the client's certificate.")
+    ssl_key_file: FilePath | None = setting(None, "PEM file of the client's private key.")
+    ssl_key_password: SecretStr | None = setting(None, "Password of an encrypted private key.")
     subject_name_strategy: Literal["topic", "record", "topic_record"] = setting(
         "topic",
-        description=(
-            "How the subject of a topic's values is named: `<topic>-value`, `<record>` or "
-            "`<topic>-<record>`."
-        ),
+        "How the subject of a topic's values is named: `<topic>-value`, `<record>` or "
+        "`<topic>-<record>`.",
     )
     auto_register: bool = setting(
-        True, description="Whether the schemas of the output are registered at start."
+        True, "Whether the schemas of the output are registered at start."
     )
-    timeout: PositiveDuration = setting(10_000, description="Longest wait for one answer.")
+    timeout: PositiveDuration = setting(10_000, "Longest wait for one answer.")
     max_attempts: int = setting(
         5,
-        description="Requests sent before the registry counts as unavailable.",
+        "Requests sent before the registry counts as unavailable.",
         unit="requests",
         ge=1,
         le=100,
