@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Protocol
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +15,7 @@ from spark_cep.pipeline.driver.input.batch_limit import BatchLimit
 from spark_cep.pipeline.driver.input.offsets import InputOffsets
 from spark_cep.pipeline.driver.kafka.topic_ids import TopicIds
 from spark_cep.pipeline.driver.kafka.watch import KafkaWatch
+from spark_cep.pipeline.driver.lifecycle.background import Background
 from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.output_setup import start_delivery
@@ -23,11 +23,6 @@ from spark_cep.pipeline.driver.rules.rule_topics import RuleTopics
 from spark_cep.pipeline.driver.rules.rule_watch import RuleWatch
 from spark_cep.pipeline.driver.start_plan import StartPlan
 from spark_cep.pipeline.driver.supervisor import Supervisor
-
-
-class _Beside(Protocol):
-    def start(self) -> None: ...
-    def stop(self) -> object: ...
 
 
 def run_job(
@@ -40,7 +35,7 @@ def run_job(
     settings, retry = run.settings, run.retries.at_start
     with ExitStack() as stack:
 
-        def beside(thread: _Beside) -> None:
+        def beside(thread: Background) -> None:
             thread.start()
             stack.callback(thread.stop)
 
