@@ -131,8 +131,8 @@ class RulesAtStart:
             self._status.not_read([*away, *error.problems])
         overrides = self.overrides or Overrides()
         if logged is not None and uncommitted is not None:
-            begins = checkpoint.ends(uncommitted - 1)
-            if logged.is_first(uncommitted, begins):
+            before = checkpoint.offset(uncommitted - 1)
+            if logged.is_first(uncommitted, {} if before is None else before.by_topic):
                 logged = _without_crashing(log, logged, uncommitted, begun, overrides)
         if logged is None:
             if self._wrong is not None:
