@@ -68,19 +68,13 @@ def _large_enough(value: int) -> int:
     return value
 
 
-def _absolute(value: str) -> str:
-    if not value.startswith("/") or ".." in value or "," in value:
-        raise refused("an absolute path")
-    return value
-
-
 Port = Annotated[int, AfterValidator(_port)]
 Host = Annotated[
     str, _matching(re.compile(r"[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?"), "a host's name or address")
 ]
 ObjectName = Annotated[str, _matching(_DNS_NAME, "a name in Kubernetes: small letters, digits, -")]
 Cpus = Annotated[str, _matching(_CPUS, "a quantity of CPUs, as 2, 0.5 or 500m")]
-MountPath = Annotated[str, AfterValidator(_absolute)]
+MountPath = Annotated[str, _matching(re.compile(r"/(?!.*\.\.)[^,]*"), "an absolute path")]
 
 
 class Driver(SettingsSection):
@@ -180,11 +174,6 @@ class Kubernetes(SettingsSection):
         check_pair(self, "checkpoint_claim", "checkpoint_mount")
         return self
 
-    @property
-    def given(self) -> bool:
-        """Tell whether the section has any setting."""
-        return bool(self.model_fields_set)
-
 
 def check_master(value: str) -> str:
     """``value``, if it is a master. Spark itself is asked about those that are not local."""
@@ -240,7 +229,7 @@ def check_cluster(settings: Spark) -> None:
                     name,
                 )
     if not on_kubernetes(master):
-        if kubernetes.given:
+        if kubernetes.model_fields_set:
             raise contradiction(
                 f"it describes pods, and spark.master is {master}: remove this section, or set "
                 "spark.master to k8s://https://kubernetes.default.svc",

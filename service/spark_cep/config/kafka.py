@@ -143,11 +143,6 @@ class Security(SettingsSection):
         check_pair(self, "ssl_certificate_file", "ssl_key_file")
         return self
 
-    @property
-    def encrypted(self) -> bool:
-        """Tell whether the connection is under TLS."""
-        return self.protocol in ("SSL", "SASL_SSL")
-
     def properties(self) -> dict[str, Any]:
         """The connection, in librdkafka's names; holds secrets."""
         made: dict[str, Any] = {"security.protocol": self.protocol}
@@ -155,7 +150,7 @@ class Security(SettingsSection):
             made["sasl.mechanism"] = self.sasl_mechanism
             made["sasl.username"] = self.username
             made["sasl.password"] = self.password.get_secret_value()
-        if not self.encrypted:
+        if not self.protocol.endswith("SSL"):
             return made
         for name, file in (
             ("ssl.ca.location", self.ssl_ca_file),

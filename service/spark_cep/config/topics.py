@@ -141,21 +141,25 @@ class OutputTopicNames(SettingsSection):
         "`null`: it is not written.",
     )
 
+    def kinds(self) -> dict[str, str]:
+        """The topics of results, with the kind of each."""
+        return {
+            self.matches: "match",
+            self.timeouts: "timeout",
+            self.match_rows: "match_row",
+            self.late: "late",
+            self.dead_letters: "dead_letter",
+            self.shadow: "shadow",
+        }
+
     def all(self) -> tuple[str, ...]:
         """The topics of results."""
-        return (
-            self.matches,
-            self.timeouts,
-            self.match_rows,
-            self.late,
-            self.dead_letters,
-            self.shadow,
-        )
+        return tuple(self.kinds())
 
     @model_validator(mode="after")
     def _distinct(self) -> OutputTopicNames:
-        of_rules = [topic for topic in (self.rule_status, self.rule_audit) if topic is not None]
-        if len({*self.all(), *of_rules}) < len(self.all()) + len(of_rules):
+        topics = [topic for topic in self.model_dump().values() if topic is not None]
+        if len(set(topics)) < len(topics):
             raise contradiction("each kind of output needs a topic of its own")
         return self
 

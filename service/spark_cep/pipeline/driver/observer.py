@@ -46,15 +46,7 @@ class Observer:
         settings, metrics, health = run.settings, run.metrics, run.health
         self._time = settings.time
         self._start = run.start
-        topics = settings.outputs.topics
-        self._kinds = {
-            topics.matches: "match",
-            topics.timeouts: "timeout",
-            topics.match_rows: "match_row",
-            topics.late: "late",
-            topics.dead_letters: "dead_letter",
-            topics.shadow: "shadow",
-        }
+        self._kinds = settings.outputs.topics.kinds()
         self._metrics = metrics
         self._health = health
         self.rules = rules
@@ -103,7 +95,15 @@ class Observer:
             # One that was committed and failed after all comes again, and is counted already.
             self._counted_batch = batch
             count(report, self._metrics, self._kinds)
-            self._publish_latency(report, began, committed)
+            slowest = self._time.watermark == "partition_minimum"
+            publish_latency(
+                report.match_times,
+                self._metrics,
+                began=began,
+                committed=committed,
+                disorder_ms=self._time.allowed_disorder,
+                delay_ms=source_delay(report.partitions_read, slowest=slowest),
+            )
         self.rules.batch_done(report)
         self._health.ready()
         self._health.progressed()
@@ -120,17 +120,6 @@ class Observer:
         )
         self._on_batch(report)
         return report
-
-    def _publish_latency(self, report: BatchReport, began: float, committed: float) -> None:
-        slowest = self._time.watermark == "partition_minimum"
-        publish_latency(
-            report.match_times,
-            self._metrics,
-            began=began,
-            committed=committed,
-            disorder_ms=self._time.allowed_disorder,
-            delay_ms=source_delay(report.partitions_read, slowest=slowest),
-        )
 
     def _watermark_lag(self) -> float:
         behind = time.time() - self._watermark

@@ -134,27 +134,24 @@ class RulesAtStart:
             before = checkpoint.offset(uncommitted - 1)
             if logged.is_first(uncommitted, {} if before is None else before.by_topic):
                 logged = _without_crashing(log, logged, uncommitted, begun, overrides)
+        if logged is None and self._wrong is not None:
+            raise self._wrong
+        running = RuleSet() if logged is None else logged.rules
+        files = spelled_out(overrides.applied(self.files or (), running), self._schemas, running)
         if logged is None:
-            if self._wrong is not None:
-                raise self._wrong
-            files = spelled_out(
-                overrides.applied(self.files or (), RuleSet()), self._schemas, RuleSet()
-            )
             change = Change(valid(examine(files, self.source.name)).pausing(overrides.pauses({})))
         elif self.files is None or self.overrides is None:
             assert self._wrong is not None
             change = Change(logged.rules, tuple(self._wrong.problems))
         else:
             change = next_rules(
-                logged.rules,
-                spelled_out(
-                    overrides.applied(self.files, logged.rules), self._schemas, logged.rules
-                ),
+                running,
+                files,
                 lambda one: (
                     logged.against(one)
                     or problems_of(one, self._schemas, ends=self._settings.trigger.ends)
                 ),
-                ran=logged.rules,
+                ran=running,
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
                 meanings=logged.meanings,
