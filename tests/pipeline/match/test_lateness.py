@@ -27,7 +27,8 @@ from spark_cep.packing import pack, unpack
 from spark_cep.pipeline.decode.decoder import Decoded
 from spark_cep.pipeline.decode.pack import Packer
 from spark_cep.pipeline.decode.tallies import tallies
-from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.match.key_group import KeyGroup
+from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING, Policy
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.tasks.pack_batch import rows_of_task
