@@ -29,7 +29,7 @@ PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-unit test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
+.PHONY: help setup demo test test-unit test-slow test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
 .PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -47,30 +47,34 @@ test: setup ## Run all tests, lane after lane (ARGS=... goes to pytest, in place
 else
 test: setup
 	$(MAKE) --no-print-directory test-unit
+	$(MAKE) --no-print-directory test-slow
 	$(MAKE) --no-print-directory test-wheel
 	$(MAKE) --no-print-directory test-rest
 endif
 
 # A unit test has no Java: what would start Spark or a broker fails.
-test-unit: setup ## Run the tests that need no Java, Spark, Kafka or Docker: some seven minutes
+test-unit: setup ## Run the tests that need no Java, Spark, Kafka or Docker, but for the slow ones: below three minutes
 	JAVA_HOME=/nowhere $(PY) -m pytest -m unit --numprocesses auto --dist worksteal
 
+test-slow: setup ## Run the slow ones of them: answers of Flink and Trino, small patterns over small streams, property tests
+	JAVA_HOME=/nowhere $(PY) -m pytest -m slow --numprocesses auto --dist worksteal
+
 test-wheel: setup ## Build the wheel, install it beside a user's packages, and use it there
-	$(PY) -m pytest tests/wheel -m "not unit"
+	$(PY) -m pytest tests/wheel -m "not unit and not slow"
 
 # Two halves that take about as long, beside each other. Each shows its output when it ends.
-test-rest: setup ## Run the tests that are neither unit tests nor of the wheel
+test-rest: setup ## Run the tests that need Java, Spark or Kafka
 	$(MAKE) --no-print-directory -j 2 --output-sync=target test-e2e test-others
 
 # Tests of the whole job that the second half takes, so that both take as long.
 BALANCE := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages rights secrets security state_faults state_report)
 
 test-e2e: setup
-	$(PY) -m pytest tests/e2e -m "not unit" $(BALANCE:%=--ignore %)
+	$(PY) -m pytest tests/e2e -m "not unit and not slow" $(BALANCE:%=--ignore %)
 
 test-others: setup
-	$(PY) -m pytest tests -m "not unit" --ignore tests/e2e --ignore tests/wheel
-	$(PY) -m pytest $(BALANCE) -m "not unit"
+	$(PY) -m pytest tests -m "not unit and not slow" --ignore tests/e2e --ignore tests/wheel
+	$(PY) -m pytest $(BALANCE) -m "not unit and not slow"
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .

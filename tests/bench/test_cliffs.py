@@ -22,6 +22,8 @@ from spark_cep.pattern.document.loading import load_rules
 from spark_cep.rules.sources.folder import read_rules
 from spark_cep.testkit import RuleTest
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[int, Columns], Stream]
 EVENTS, KEYS = 1_500, 20
 Found = tuple[frozenset[str], frozenset[str]]

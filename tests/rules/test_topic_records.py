@@ -94,6 +94,7 @@ def _records(sets: list[RuleSet], history: str = "h") -> list[AuditRecord]:
 
 
 @given(st.lists(_SETS, min_size=1, max_size=4), st.lists(_SETS, max_size=2))
+@pytest.mark.slow
 def test_every_set_can_be_rebuilt(made: list[_Made], others: list[_Made]) -> None:
     """Rules, versions, what is switched off, and pauses, also those of the job itself; with the
     batch that is the first. An older checkpoint of the job has its own."""

@@ -7,13 +7,23 @@ of it is done, and given to all its tasks. A batch that runs again has the rules
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
-from spark_cep.errors import Problem, RuleSetError
+from spark_cep.errors import (
+    Problem,
+    RegistryUnavailableError,
+    RuleSetError,
+    StartError,
+    StateError,
+    TakenOverError,
+)
 from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pipeline.driver.checkpoint.failures import RefusedError
+from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleLog
 from spark_cep.rules.overrides import Overrides
 from spark_cep.rules.pauses import Pause
@@ -221,6 +231,24 @@ class BatchRules:
         count. Raises StateError when that cannot be written down."""
         if self._counted == self._batch and not self._done:
             self._count_attempt(-1)
+
+    @contextmanager
+    def attempts_counted(self) -> Iterator[None]:
+        """Do not count the attempt where the end says nothing against the rules of the batch in
+        flight: a stop, and what Kafka, registry or storage did not do."""
+        try:
+            yield
+        except (
+            StopRequestedError,
+            StartError,
+            RefusedError,
+            StateError,
+            TakenOverError,
+            RegistryUnavailableError,
+        ):
+            with suppress(StateError):
+                self.not_at_fault()
+            raise
 
     def done(self) -> None:
         """The output of the newest batch is committed."""

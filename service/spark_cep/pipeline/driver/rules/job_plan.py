@@ -160,8 +160,6 @@ def registry_settings(settings: Settings) -> RegistrySettings:
         key_password=secret(given.ssl_key_password),
         timeout_seconds=given.timeout / 1000,
         max_attempts=given.max_attempts,
-        first_wait_seconds=given.backoff / 1000,
-        longest_wait_seconds=given.max_backoff / 1000,
     )
 
 

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from spark_cep.errors import RESTORE, Problem, RuleSetError, StateError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
@@ -26,6 +26,7 @@ from spark_cep.rules.topic_records import Offsets
 
 if TYPE_CHECKING:
     from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
+    from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
 
 LOG: Final = "rules"
 _FORMAT: Final = 1
@@ -107,18 +108,6 @@ def digest(rule: LoadedRule) -> str:
     return hashlib.sha256(rule.text.encode()).hexdigest()
 
 
-class LogFiles(Protocol):
-    """The files of a checkpoint, as they are read."""
-
-    location: str
-
-    def names(self, log: str) -> list[str]:
-        """The names of a log's files; none where there is no such folder."""
-
-    def parsed(self, name: str) -> list[Any]:
-        """A file's lines, each of them JSON. StateError when it is missing or damaged."""
-
-
 #: Rules that were read, by canonical text and source: sets have most of theirs in common.
 _Known = dict[tuple[str, str], list[LoadedRule]]
 
@@ -128,7 +117,7 @@ class RuleHistory:
     ``rules/N.1``, ``rules/N.2``, …, of which the last one counts: not every storage replaces a file
     at once."""
 
-    def __init__(self, files: LogFiles) -> None:
+    def __init__(self, files: CheckpointFiles | LocalFiles) -> None:
         self._files = files
 
     def of(self, batch: int) -> LoggedRules | None:

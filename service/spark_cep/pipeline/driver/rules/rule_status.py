@@ -225,28 +225,16 @@ class RuleStatus:
             row["state"] = self._state_of(rule)
             row["reason"] = None if pause is None else f"{pause.by}: {pause.reason}"
             shown.append(row)
-            drains = draining.get(rule.id, ())
-            shown += [{**self._row(each.rule), "state": "draining"} for each in drains]
-        rejected: list[dict[str, object]] = [
-            {
-                "id": problem.rule,
-                "state": "rejected",
-                "source": problem.source,
-                "reason": problem.render(),
-            }
-            for problem in self.rejected
+            shown += [{**self._row(old.rule), "state": "draining"} for old in draining.get(rule.id, ())]
+        rejected = [(each.rule, each.source, each.render()) for each in self.rejected]
+        for source, (problem, since) in self._not_read.items():
+            why = f"not read since {since}; the rules that ran before run on\n{problem.render()}"
+            rejected.append((None, source, why))
+        shown += [
+            {"id": rule_id, "state": "rejected", "source": source, "reason": reason}
+            for rule_id, source, reason in rejected
         ]
-        away: list[dict[str, object]] = [
-            {
-                "id": None,
-                "state": "rejected",
-                "source": source,
-                "reason": f"not read since {since}; the rules that ran before run on\n"
-                f"{problem.render()}",
-            }
-            for source, (problem, since) in self._not_read.items()
-        ]
-        return shown + rejected + away
+        return shown
 
     def _row(self, rule: Rule) -> dict[str, object]:
         """The row of a version, but for its state."""

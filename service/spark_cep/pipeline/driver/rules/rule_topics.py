@@ -32,7 +32,7 @@ _CHECK_SECONDS: Final = 30.0
 _MOST_TEXT: Final = 10_000
 
 
-class RuleTopics:
+class RuleTopics(Background):
     """Writes the topics that the settings name. ``listing`` gives what ``/rules`` shows."""
 
     def __init__(
@@ -48,18 +48,19 @@ class RuleTopics:
         self._look_at = 0.0
         #: Kinds of errors that were logged since the last success.
         self._failed: set[type] = set()
-        self._thread: Final = Background("rule-status", self._work, run)
+        super().__init__("rule-status", self._work, run)
 
     def start(self) -> None:
         """Begin to write states."""
         if self._status is not None:
-            self._thread.start()
+            super().start()
 
-    def stop(self) -> None:
+    def stop(self) -> bool:
         """Write the last states; gives up after a while."""
-        self._thread.stop()
+        ended = super().stop()
         if self._status is not None:
             self._states.close()
+        return ended
 
     def decided(self, before: RuleSet, logged: LoggedRules, offsets: Offsets) -> None:
         """Write the decisions that lead to a rule set, and wait until they are acknowledged. Raises
@@ -77,7 +78,7 @@ class RuleTopics:
     def _work(self) -> None:
         going = True
         while going:
-            going = self._thread.wait(_LOOK_SECONDS)
+            going = self.wait(_LOOK_SECONDS)
             try:
                 self._write_states()
             except Exception as error:  # noqa: BLE001  the job goes on, and so do later states
