@@ -77,15 +77,15 @@ Begins = Callable[[int, LoggedRules, CompiledRules], None]
 
 
 class BatchRules:
-    """The rules of batches from now on. ``planned``: the batch that was planned and not done, and
-    its rules, where some were logged. ``overrides``: what is known of them."""
+    """The rules of batches from now on. ``planned``: the batch that was planned and not done, which
+    has the rules that were ``logged``. ``overrides``: what is known of them."""
 
     def __init__(
         self,
         log: RuleLog,
         logged: LoggedRules | None,
         wanted: CompiledRules,
-        planned: tuple[int, CompiledRules] | None,
+        planned: int | None,
         overrides: Overrides,
         decided: Decided,
         begins: Begins,
@@ -102,13 +102,16 @@ class BatchRules:
         self._logged = logged
         #: The rules of the newest batch, without versions that have drained since.
         self._ran = RuleSet()
-        if logged is not None:
-            same = logged.rules.fingerprint == wanted.rules.fingerprint
-            # Versions that the schemas of today do not fit take no part any more.
-            known = wanted if same else CompiledRules.fitting(logged.rules, wanted.types)[0]
-            self._ran = known.rules
         #: The newest batch that was asked for, and its rules.
-        self._batch, self._rules = (-1, wanted) if planned is None else planned
+        self._batch, self._rules = -1, wanted
+        if logged is not None:
+            known = wanted
+            if logged.rules.fingerprint != wanted.rules.fingerprint:
+                # Versions that the schemas of today do not fit take no part any more.
+                known, _ = CompiledRules.fitting(logged.rules, wanted.types)
+            self._ran = known.rules
+            if planned is not None:
+                self._batch, self._rules = planned, known
         #: Whether the listener knows the rules of the newest batch, and whether that is done.
         self._announced = self._done = False
         #: The batch whose attempt by this run is counted, and the rules before a set for which

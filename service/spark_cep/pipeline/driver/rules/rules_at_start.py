@@ -159,17 +159,14 @@ class RulesAtStart:
         if logged is not None and self.overrides is not None:
             paused = overrides.pauses(logged.rules.paused)
             change = replace(change, rules=change.rules.pausing(paused))
-        planned, types = None, record_types(self._schemas)
-        if logged is not None and uncommitted is not None:
-            planned = uncommitted, CompiledRules.fitting(logged.rules, types)[0]
         # What ran may not fit the schemas of today.
-        compiled, unfit = CompiledRules.fitting(change.rules, types)
+        compiled, unfit = CompiledRules.fitting(change.rules, record_types(self._schemas))
         rules = compiled.rules
         warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
         rejected = (*change.rejected, *overrides.unreadable.values(), *unfit)
         status = self._status
         batches = BatchRules(
-            log, logged, compiled, planned, overrides, decided, status.begins, status.takes
+            log, logged, compiled, uncommitted, overrides, decided, status.begins, status.takes
         )
         status.wants(rules, rejected, warnings)
         return batches
