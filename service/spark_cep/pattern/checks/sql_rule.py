@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -69,14 +70,13 @@ def check_fields(rule: Rule) -> Iterator[Finding]:
 def warn_sql(rule: Rule) -> Iterator[Finding]:
     """Every warning about a rule in SQL."""
     if rule.query is not None:
-        for found in found_endless(rule.query):
-            # Not so of a job whose input ends, nor of a test, which closes its own.
-            message = f"a job whose input does not end refuses this rule: {found.message}"
-            yield finding(found._replace(message=message), warning=True)
-        for found in found_warnings(rule.query):
-            yield finding(found, warning=True)
+        # Not so of a job whose input ends, nor of a test, which closes its own.
+        refused = "a job whose input does not end refuses this rule: {}".format
+        endless = (p._replace(message=refused(p.message)) for p in found_endless(rule.query))
+        for problem in (*endless, *found_warnings(rule.query)):
+            yield replace(finding(problem), warning=True)
 
 
-def finding(found: StatementProblem, *, warning: bool = False) -> Finding:
+def finding(problem: StatementProblem) -> Finding:
     """Return a problem of the statement as a finding about the rule."""
-    return Finding(found.message, PATH, found.allowed, warning=warning, offsets=found.span)
+    return Finding(problem.message, PATH, problem.allowed, offsets=problem.span)

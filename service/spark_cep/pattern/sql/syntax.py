@@ -8,7 +8,7 @@ skipped, so that the mistakes behind it are told too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -233,6 +233,15 @@ def _fragment_text(text: str) -> str:
     return _NOT_CODE.sub(replace, text)
 
 
+def _rule(make: Callable[[list[Any], Span], Any]) -> Any:
+    """A rule of the grammar whose value is made of its parts and its place alone."""
+
+    def read(_: _StatementReader, meta: Meta, children: list[Any]) -> Any:
+        return make(children, _span(meta))
+
+    return read
+
+
 @v_args(meta=True)
 class _StatementReader(Transformer[Token, Any]):
     """Lark's tree to the statement's; a method a rule of the grammar."""
@@ -255,82 +264,43 @@ class _StatementReader(Transformer[Token, Any]):
         start, end = _span(meta)
         return Fragment(_fragment_text(self._text[start:end]), (start, end))
 
-    def piece(self, _: Meta, __: list[Any]) -> None:
-        return None
+    piece = inner = _rule(lambda _, __: None)
+    item = _rule(lambda parts, _: Selected(*parts))
+    clause = _rule(lambda parts, _: parts)
+    partition = order = measures = subsets = defines = _rule(lambda parts, _: tuple(parts))
+    measure = _rule(lambda parts, _: WrittenMeasure(*parts))
+    one_row = _rule(lambda _, __: RowsPerMatch.ONE_ROW)
+    show_empty = _rule(lambda _, __: RowsPerMatch.SHOW_EMPTY)
+    omit_empty = _rule(lambda _, __: RowsPerMatch.OMIT_EMPTY)
+    with_unmatched = _rule(lambda _, __: RowsPerMatch.WITH_UNMATCHED)
+    past_last_row = _rule(lambda _, __: SkipClause(SkipTo.PAST_LAST_ROW))
+    to_next_row = _rule(lambda _, __: SkipClause(SkipTo.NEXT_ROW))
+    to_first = _rule(lambda parts, _: SkipClause(SkipTo.FIRST, parts[-1]))
+    to_last = _rule(lambda parts, _: SkipClause(SkipTo.LAST, parts[-1]))
+    mode = _rule(lambda words, span: Named(words[0].upper(), str(words[0]), span))
+    after = within = pattern = _rule(lambda parts, _: parts[0])
+    subset = _rule(lambda names, _: Subset(names[0], tuple(names[1:])))
+    define = _rule(lambda parts, _: Define(*parts))
 
-    inner = piece
-
-    def item(self, _: Meta, children: list[Any]) -> Selected:
-        return Selected(*children)
+    variable = _rule(lambda names, span: PatternVariable(names[0].name, span))
+    empty = _rule(lambda _, span: Empty(span))
+    anchor_start = _rule(lambda _, span: Anchor("^", span))
+    anchor_end = _rule(lambda _, span: Anchor("$", span))
+    concatenation = _rule(lambda parts, span: Concatenation(tuple(parts), span))
+    alternation = _rule(lambda parts, span: Alternation(tuple(parts), span))
+    exclusion = _rule(lambda parts, span: Exclusion(parts[0], span))
+    star = _rule(lambda _, __: (0, None))
+    plus = _rule(lambda _, __: (1, None))
+    optional = _rule(lambda _, __: (0, 1))
 
     def table(self, meta: Meta, children: list[Named]) -> Named:
-        written = ".".join(each.written for each in children)
+        written = ".".join(part.written for part in children)
         return Named(written, written, _span(meta))
-
-    def partition(self, _: Meta, children: list[Fragment]) -> tuple[Fragment, ...]:
-        return tuple(children)
 
     def sort(self, _: Meta, children: list[Any]) -> SortItem:
         column, direction, nulls = children
         descending = direction is not None and direction.type == "DESC"
         return SortItem(column, descending, None if nulls is None else nulls.type == "FIRST")
-
-    def measure(self, _: Meta, children: list[Any]) -> WrittenMeasure:
-        return WrittenMeasure(*children)
-
-    def one_row(self, _: Meta, __: list[Any]) -> RowsPerMatch:
-        return RowsPerMatch.ONE_ROW
-
-    def show_empty(self, _: Meta, __: list[Any]) -> RowsPerMatch:
-        return RowsPerMatch.SHOW_EMPTY
-
-    def omit_empty(self, _: Meta, __: list[Any]) -> RowsPerMatch:
-        return RowsPerMatch.OMIT_EMPTY
-
-    def with_unmatched(self, _: Meta, __: list[Any]) -> RowsPerMatch:
-        return RowsPerMatch.WITH_UNMATCHED
-
-    def past_last_row(self, _: Meta, __: list[Any]) -> SkipClause:
-        return SkipClause(SkipTo.PAST_LAST_ROW)
-
-    def to_next_row(self, _: Meta, __: list[Any]) -> SkipClause:
-        return SkipClause(SkipTo.NEXT_ROW)
-
-    def to_first(self, _: Meta, children: list[Any]) -> SkipClause:
-        return SkipClause(SkipTo.FIRST, children[-1])
-
-    def to_last(self, _: Meta, children: list[Any]) -> SkipClause:
-        return SkipClause(SkipTo.LAST, children[-1])
-
-    def mode(self, meta: Meta, children: list[Token]) -> Named:
-        return Named(children[0].upper(), str(children[0]), _span(meta))
-
-    def after(self, _: Meta, children: list[Any]) -> Any:
-        return children[0]
-
-    within = after
-    pattern = after
-
-    def variable(self, meta: Meta, children: list[Named]) -> RowPattern:
-        return PatternVariable(children[0].name, _span(meta))
-
-    def empty(self, meta: Meta, _: list[Any]) -> RowPattern:
-        return Empty(_span(meta))
-
-    def anchor_start(self, meta: Meta, _: list[Any]) -> RowPattern:
-        return Anchor("^", _span(meta))
-
-    def anchor_end(self, meta: Meta, _: list[Any]) -> RowPattern:
-        return Anchor("$", _span(meta))
-
-    def concatenation(self, meta: Meta, children: list[RowPattern]) -> RowPattern:
-        return Concatenation(tuple(children), _span(meta))
-
-    def alternation(self, meta: Meta, children: list[RowPattern]) -> RowPattern:
-        return Alternation(tuple(children), _span(meta))
-
-    def exclusion(self, meta: Meta, children: list[RowPattern]) -> RowPattern:
-        return Exclusion(children[0], _span(meta))
 
     def permutation(self, meta: Meta, children: list[Any]) -> RowPattern:
         word, *parts = children
@@ -343,15 +313,6 @@ class _StatementReader(Transformer[Token, Any]):
         self.found.append(StatementProblem("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
         self.lacks_variables = True
         return Empty(_span(meta))
-
-    def star(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
-        return 0, None
-
-    def plus(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
-        return 1, None
-
-    def optional(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
-        return 0, 1
 
     def exactly(self, meta: Meta, children: list[Token]) -> tuple[int, int | None]:
         return self._bounds(meta, children[0], children[0])
@@ -382,20 +343,6 @@ class _StatementReader(Transformer[Token, Any]):
             group = Quantified(part.group, least, most, reluctant is not None, _span(meta))
             return Concatenation((part.variable, group), _span(meta))
         return Quantified(part, least, most, reluctant is not None, _span(meta))
-
-    def subset(self, _: Meta, children: list[Named]) -> Subset:
-        return Subset(children[0], tuple(children[1:]))
-
-    def define(self, _: Meta, children: list[Any]) -> Define:
-        return Define(*children)
-
-    order = partition
-    measures = partition
-    subsets = partition
-    defines = partition
-
-    def clause(self, _: Meta, children: list[Any]) -> list[Any]:
-        return children
 
     def start(self, _: Meta, children: list[Any]) -> Statement:
         first_alias, clause, last_alias = children[-3:]
