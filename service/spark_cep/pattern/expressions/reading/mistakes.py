@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from lark import Token
@@ -21,6 +22,8 @@ _COMMAS = (
 )
 _NO_OPERATOR = "an operator between two values; an alias is not allowed"
 _SIGN = "{shown} is not allowed in an expression"
+_BACKTICKS = "a column called {word} needs backticks: `{word}`"
+_USE = r"[=<>!.,)\]/%]|(?:IS|IN|BETWEEN|I?LIKE|RLIKE|REGEXP|AND|OR)\b"
 _UNIT = "|".join(f"{unit}S?" for unit in UNITS)
 _CLOSING = {"LPAR": ")", "LSQB": "]"}
 _NEAR = 100
@@ -44,7 +47,12 @@ _KNOWN = (
     (r"\bAS\s+", r"\w+", "{found} is not a type that CAST may name", CAST_TARGETS),
     (r"\bIS\s+(?:NOT\s+)?", "", "IS takes NULL, TRUE, FALSE or DISTINCT FROM", None),
     (r"\bIN\s*", "", "IN needs a list", "x IN ('a', 'b')"),
+    (r"\b(?P<word>INTERVAL)\s*", rf"(?={_USE})", "INTERVAL needs a number and a unit",
+     f"{FORM}; {_BACKTICKS}"),
     (r"\bINTERVAL\s*(?:[+-]?\s*[\d.]+\s*)?", "", "INTERVAL needs a number and a unit", FORM),
+    (r"\b(?P<word>CASE)\s*", rf"(?={_USE}|\Z)", "CASE needs WHEN",
+     f"CASE WHEN condition THEN value END; {_BACKTICKS}"),
+    (r"\b(?P<word>NOT)\s*", rf"(?={_USE})", "NOT needs a condition", _BACKTICKS),
     (r"\bBETWEEN\s+\S+\s+", r"[\w'\".]+", "BETWEEN needs AND", "x BETWEEN 10 AND 100"),
     (r"\w\s*\.\s*", "", "this is not a name", None),
     (r"\b\d+(?:\.\d+)?\s*%\s*", r"\Z|\w+|[^\w\s]", "% is the remainder of a division",
@@ -73,6 +81,7 @@ _ROWS = tuple(
     )
     for before, there, message, allowed in _KNOWN
 )
+_USED_WORD = re.compile(rf"(?P<word>[A-Z_]\w*)\s*(?:(?:{_USE}).*)?", re.IGNORECASE | re.DOTALL)
 _NO_TOKEN = re.compile(r"[\w.]*\w|::|=>|.", re.DOTALL)
 _LAST = re.compile(r"(?:\w+|[^\w\s]+)\s*\Z")
 
@@ -86,19 +95,20 @@ def syntax_problem(text: str, error: UnexpectedInput) -> ExpressionProblem:
     opened = [each for each in stack if isinstance(each, Token) and each.type in _CLOSING]
     if not isinstance(error, UnexpectedToken):
         start = error.pos_in_stream or 0
-        return _known(text, start, 1) or _no_token(text, start)
+        problem = _known(text, start, 1) or _no_token(text, start)
+        return _with_backticks(problem, text) if "NAME" in parser.choices() else problem
     if error.token.type == "$END":
         return _known(text, len(text), 0) or _incomplete(text, opened)
     start, found = error.token.start_pos or 0, str(error.token)
     known = _known(text, start, len(found))
     if known is not None:
-        return known
+        return _with_backticks(known, text) if "NAME" in parser.choices() else known
     if found in ")]" and (not opened or _CLOSING[opened[-1].type] != found):
         return ExpressionProblem(f"{found!r} closes nothing", start, start + 1)
     is_word = found[0].isalpha() or found[0] == "_"
     allowed = _NO_OPERATOR if is_word or found[0] in "0123456789'\"`" else None
     if "NAME" in parser.choices():
-        allowed = f"a value; a column of that name is written `{found}`" if is_word else "a value"
+        allowed = f"a value; {_BACKTICKS.format(word=found)}" if is_word else "a value"
     message = f"{_shown(found)} is not expected here"
     return ExpressionProblem(message, start, start + len(found), allowed)
 
@@ -117,6 +127,16 @@ def _known(text: str, start: int, length: int) -> ExpressionProblem | None:
         instead = None if allowed is None else allowed.format(**words)
         return ExpressionProblem(message.format(**words), first, last, instead)
     return None
+
+
+def _with_backticks(problem: ExpressionProblem, text: str) -> ExpressionProblem:
+    """The problem, with what to write where a reserved word is used as a column is used."""
+    used = _USED_WORD.fullmatch(text, problem.start)
+    if used is None or used.end("word") != problem.end:
+        return problem
+    backticks = _BACKTICKS.format(word=used["word"])
+    allowed = backticks if problem.allowed is None else f"{problem.allowed}; {backticks}"
+    return replace(problem, allowed=allowed)
 
 
 def _no_token(text: str, start: int) -> ExpressionProblem:
