@@ -13,10 +13,10 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.document.rule_of_shape import with_query
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.expressions.checking.symbols import unknown_symbols
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.key_types import key_problem
 from spark_cep.pattern.several_types import AnyRecord
 from spark_cep.pattern.sql import Query, examine_query, found_endless, found_order, spelled_out
-from spark_cep.pattern.sql.places import StatementProblem
 from spark_cep.pattern.sql.spelling import leaves_columns_open
 from spark_cep.pattern.types import RecordType, column_type
 
@@ -52,9 +52,9 @@ def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
     expressions = [(each.expression, each.start) for each in query.measures]
     expressions += [(e, query.define_starts[variable]) for variable, e in query.defines.items()]
     warnings = [
-        StatementProblem(each.message, (start + each.start, start + each.end), each.allowed)
+        problem.moved(start)
         for expression, start in expressions
-        for each in unknown_symbols(expression, event, {})
+        for problem in unknown_symbols(expression, event, {})
     ]
     ordered = sorted(dict.fromkeys(warnings), key=lambda each: each.span)
     return place_findings(map(finding, ordered), loaded.places)[0]
@@ -75,7 +75,7 @@ def statement_of(loaded: LoadedRule) -> str:
 def at_input(loaded: LoadedRule, message: str, allowed: str) -> Problem:
     """A problem of what FROM names."""
     assert loaded.rule.query is not None
-    found = StatementProblem(message, loaded.rule.query.input_span, allowed)
+    found = TextProblem(message, loaded.rule.query.input_span, allowed)
     return place_findings([finding(found)], loaded.places)[0][0]
 
 
@@ -110,9 +110,9 @@ def _spelled_out(
     return None if found else query
 
 
-def _keys(query: Query, event: RecordType) -> Iterator[StatementProblem]:
+def _keys(query: Query, event: RecordType) -> Iterator[TextProblem]:
     for path, span in zip(query.partition, query.partition_spans, strict=True):
         kind = column_type(event, path) if path else None
         wrong = None if kind is None else key_problem(kind)
         if wrong is not None:
-            yield StatementProblem(wrong[0], span, wrong[1])
+            yield TextProblem(wrong[0], span, wrong[1])

@@ -18,7 +18,7 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.expressions import ALL_STEPS, Expression, ExpressionError, check_types, parse
 from spark_cep.pattern.expressions.checking.symbols import unknown_symbols
 from spark_cep.pattern.expressions.nodes import Column
-from spark_cep.pattern.expressions.problems import ExpressionProblem
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.key_types import key_problem, with_article
 from spark_cep.pattern.several_types import AnyRecord, InputRecord
 from spark_cep.pattern.sql_types import check_statement, statement_warnings, with_columns
@@ -160,11 +160,7 @@ class _Check:
         except ExpressionError as error:
             return None, list(self._described(error.problems, path))
 
-    def _described(self, found: Iterable[ExpressionProblem], path: Path) -> Iterator[Problem]:
+    def _described(self, found: Iterable[TextProblem], path: Path) -> Iterator[Problem]:
         for problem in found:
-            yield self._places.problem(
-                problem.message,
-                path,
-                allowed=problem.allowed,
-                offsets=(problem.start, problem.end),
-            )
+            message, span, allowed = problem
+            yield self._places.problem(message, path, allowed=allowed, offsets=span)

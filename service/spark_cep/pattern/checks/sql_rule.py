@@ -11,8 +11,8 @@ from spark_cep.documents.places import Path, Places
 from spark_cep.errors import Problem
 from spark_cep.pattern.checks.findings import Finding
 from spark_cep.pattern.checks.references import check_references
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.sql import found_endless, found_order, found_warnings
-from spark_cep.pattern.sql.places import StatementProblem
 from spark_cep.pattern.tree import Limits, PreviousVersion, Rule
 
 FIELD: Final = "sql"
@@ -77,6 +77,6 @@ def warn_sql(rule: Rule) -> Iterator[Finding]:
             yield replace(finding(problem), warning=True)
 
 
-def finding(problem: StatementProblem) -> Finding:
+def finding(problem: TextProblem) -> Finding:
     """Return a problem of the statement as a finding about the rule."""
     return Finding(problem.message, PATH, problem.allowed, offsets=problem.span)

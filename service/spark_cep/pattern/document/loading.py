@@ -312,11 +312,8 @@ def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Prob
         else:
             cut = _CUT if places.ends_at_comment(path) and _is_open(text) else None
             for problem in {p.message: p for p in reversed(found.problems)}.values():
-                offsets = (problem.start, problem.end)
-                allowed = cut or problem.allowed
-                problems.append(
-                    places.problem(problem.message, path, allowed=allowed, offsets=offsets)
-                )
+                message, span, allowed = problem
+                problems.append(places.problem(message, path, allowed=cut or allowed, offsets=span))
     return expressions, problems
 
 

@@ -21,9 +21,10 @@ from spark_cep.pattern.expressions import (
     parse_of_rows,
 )
 from spark_cep.pattern.expressions.nodes import Column, Literal, Node
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.expressions.reading.row_scope import RowPatternScope, column_of
 from spark_cep.pattern.sql.outputs import outputs_of
-from spark_cep.pattern.sql.places import StatementProblem, problem
+from spark_cep.pattern.sql.places import problem
 from spark_cep.pattern.sql.program_size import MAX_PROGRAM, program_size
 from spark_cep.pattern.sql.query import Measure, Query, Sort
 from spark_cep.pattern.sql.row_pattern import Exclusion, PatternVariable, Permutation, Span, walk
@@ -50,7 +51,7 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
 
 def examine_query(
     text: str, source: str, event: RecordType | None = None
-) -> tuple[Query | None, list[StatementProblem]]:
+) -> tuple[Query | None, list[TextProblem]]:
     """The query of a text, as far as it can be read, and all that is wrong with it. If anything is,
     the query cannot be used."""
     statement, found = read_statement(text, source)
@@ -69,7 +70,7 @@ class Analysis:
     perhaps behind a variable, that the events spell otherwise, and how."""
 
     def __init__(self, statement: Statement, event: RecordType | None) -> None:
-        self.found: list[StatementProblem] = []
+        self.found: list[TextProblem] = []
         self.respelt: list[tuple[Span, ColumnPath]] = []
         self._statement = statement
         self._event = event
@@ -127,7 +128,7 @@ class Analysis:
         )
 
     def _refuse(self, message: str, span: tuple[int, int], allowed: str | None = None) -> None:
-        self.found.append(StatementProblem(message, span, allowed))
+        self.found.append(TextProblem(message, span, allowed))
 
     def _known(self, name: Named, known: Iterable[str], what: str) -> str | None:
         names = list(known)
@@ -222,11 +223,7 @@ class Analysis:
             return None
 
     def _place(self, text: Fragment, error: ExpressionError) -> None:
-        start = text.span[0]
-        self.found += [
-            StatementProblem(each.message, (start + each.start, start + each.end), each.allowed)
-            for each in error.problems
-        ]
+        self.found += [problem.moved(text.span[0]) for problem in error.problems]
 
     def _column(self, text: Fragment, clause: str) -> ColumnPath:
         try:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from spark_cep.documents.nearest import instead
 from spark_cep.pattern.expressions import ColumnPath, ExpressionError, parse
 from spark_cep.pattern.expressions.nodes import Column
-from spark_cep.pattern.sql.places import StatementProblem
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.sql.query import Measure, OutputColumn, Sort
 from spark_cep.pattern.sql.statement import RowsPerMatch, Selected, Statement
 from spark_cep.pattern.types import UNKNOWN, RecordType, column_type
@@ -26,7 +26,7 @@ def outputs_of(
     partition: Sequence[ColumnPath],
     order: Sequence[Sort],
     measures: Sequence[Measure],
-) -> tuple[tuple[OutputColumn, ...], list[StatementProblem]]:
+) -> tuple[tuple[OutputColumn, ...], list[TextProblem]]:
     """The columns that SELECT takes, and what is wrong with them."""
     paths = [*partition]
     rest: list[ColumnPath] = []
@@ -52,7 +52,7 @@ def outputs_of(
     if not given and not statement.measures and not statement.partition:
         message = "the result has no columns"
         allowed = "MEASURES, PARTITION BY, or ALL ROWS PER MATCH"
-        found.append(StatementProblem(message, statement.pattern.span, allowed))
+        found.append(TextProblem(message, statement.pattern.span, allowed))
     return tuple(selected), found
 
 
@@ -61,11 +61,11 @@ def _column(event: RecordType | None, path: ColumnPath) -> OutputColumn:
     return OutputColumn(path[-1], kind or UNKNOWN, path)
 
 
-def _twice(statement: Statement, given: Sequence[OutputColumn]) -> list[StatementProblem]:
+def _twice(statement: Statement, given: Sequence[OutputColumn]) -> list[TextProblem]:
     """Measures whose name another column of the result has."""
     names = [each.name.lower() for each in given]
     return [
-        StatementProblem(
+        TextProblem(
             f"two columns of the result are named `{written.name.written}`",
             written.name.span,
             "another name behind AS",
@@ -77,13 +77,13 @@ def _twice(statement: Statement, given: Sequence[OutputColumn]) -> list[Statemen
 
 def _again(
     item: Selected, chosen: Sequence[OutputColumn], before: Sequence[OutputColumn]
-) -> Iterator[StatementProblem]:
+) -> Iterator[TextProblem]:
     """A name of the result that is there already."""
     names = [each.name.lower() for each in before]
     for each in chosen:
         if each.name.lower() in names:
             message = f"two columns of the result are named `{each.name}`"
-            yield StatementProblem(message, item.column.span, "another name behind AS")
+            yield TextProblem(message, item.column.span, "another name behind AS")
             return
         names.append(each.name.lower())
 
@@ -101,7 +101,7 @@ def _selected(
     statement: Statement,
     event: RecordType | None,
     given: Sequence[OutputColumn],
-    found: list[StatementProblem],
+    found: list[TextProblem],
 ) -> Sequence[OutputColumn]:
     prefix = "" if statement.alias is None else f"{statement.alias.written}."
     if is_star(item, statement):
@@ -112,7 +112,7 @@ def _selected(
         node = None
     if not isinstance(node, Column):
         message = "SELECT takes columns here"
-        found.append(StatementProblem(message, item.column.span, _ONLY_COLUMNS))
+        found.append(TextProblem(message, item.column.span, _ONLY_COLUMNS))
         return ()
     path = node.path
     if prefix and len(path) > 1 and f"{path[0]}.".lower() == prefix.lower():
@@ -124,9 +124,7 @@ def _selected(
     if not match:
         names = [each.name for each in given]
         message = f"the result has no column `{item.column.text}`"
-        found.append(
-            StatementProblem(message, item.column.span, instead(path[-1], names, "columns"))
-        )
+        found.append(TextProblem(message, item.column.span, instead(path[-1], names, "columns")))
         return ()
     if item.name is None:
         return (match[0],)

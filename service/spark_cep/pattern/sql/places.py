@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from spark_cep.errors import Problem, Span
+from spark_cep.pattern.expressions.problems import TextProblem
 
 
-class StatementProblem(NamedTuple):
-    """A problem, the offsets of its text, and the remedy."""
-
-    message: str
-    span: tuple[int, int]
-    allowed: str | None = None
-
-    def overlaps(self, other: StatementProblem) -> bool:
-        """Return whether both are about the same place."""
-        return self.span[0] < other.span[1] and other.span[0] < self.span[1]
-
-
-def problem(text: str, source: str, found: StatementProblem) -> Problem:
+def problem(text: str, source: str, found: TextProblem) -> Problem:
     """The problem with line, column and the line's text; of several lines, the first is
     underlined."""
     start, end = found.span

@@ -18,8 +18,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.tree import Meta
 
 from spark_cep.pattern.expressions.canonical import name as canonical_name
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.sql.around import around_clause, parts_out_of_order
-from spark_cep.pattern.sql.places import StatementProblem
 from spark_cep.pattern.sql.row_pattern import (
     Alternation,
     Anchor,
@@ -71,7 +71,7 @@ _TERMINALS = {
 }
 
 
-def read_statement(text: str, source: str) -> tuple[Statement | None, list[StatementProblem]]:
+def read_statement(text: str, source: str) -> tuple[Statement | None, list[TextProblem]]:
     """The statement as far as it can be read, and what breaks the grammar; ``source`` names the
     text in messages."""
     too_much = _beyond_limits(text)
@@ -148,16 +148,16 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", propagate_positions=True)
 
 
-def _beyond_limits(text: str) -> StatementProblem | None:
+def _beyond_limits(text: str) -> TextProblem | None:
     if len(text) > MAX_TEXT:
         message = f"the statement has {len(text)} characters; the limit is {MAX_TEXT}"
-        return StatementProblem(message, (0, 0))
+        return TextProblem(message, (0, 0))
     depth = 0
     for place, sign in enumerate(_NOT_CODE.sub(lambda part: " " * len(part[0]), text)):
         depth += (sign in "([{") - (sign in ")]}")
         if depth > MAX_NESTING:
             message = f"brackets are nested too deeply; the limit is {MAX_NESTING}"
-            return StatementProblem(message, (place, place + 1))
+            return TextProblem(message, (place, place + 1))
     return None
 
 
@@ -165,25 +165,25 @@ def _at_end(error: UnexpectedInput) -> bool:
     return isinstance(error, UnexpectedToken) and error.token.type == "$END"
 
 
-def _syntax_error(text: str, error: UnexpectedInput) -> StatementProblem:
+def _syntax_error(text: str, error: UnexpectedInput) -> TextProblem:
     if _at_end(error):
-        return StatementProblem(
+        return TextProblem(
             "the statement is not complete", (len(text), len(text)), _expected(error)
         )
     start = error.pos_in_stream or 0
     if isinstance(error, UnexpectedToken):
         if error.token.type == "RPAR" and "DEFINE" in error.accepts:
             allowed = "DEFINE A AS condition; A AS TRUE, where any row is one"
-            return StatementProblem("DEFINE is missing", (start, start + 1), allowed)
-        return StatementProblem(
+            return TextProblem("DEFINE is missing", (start, start + 1), allowed)
+        return TextProblem(
             f"`{error.token}` is not expected here",
             (start, start + len(error.token)),
             _expected(error),
         )
     quote = text[start]
     if quote in "'\"`":
-        return StatementProblem(f"what is opened with {quote} is not closed", (start, len(text)))
-    return StatementProblem(f"`{quote}` is not expected here", (start, start + 1), _expected(error))
+        return TextProblem(f"what is opened with {quote} is not closed", (start, len(text)))
+    return TextProblem(f"`{quote}` is not expected here", (start, start + 1), _expected(error))
 
 
 def _expected(error: UnexpectedInput) -> str | None:
@@ -248,7 +248,7 @@ class _StatementReader(Transformer[Token, Any]):
 
     def __init__(self, text: str, source: str) -> None:
         super().__init__()
-        self.found: list[StatementProblem] = []
+        self.found: list[TextProblem] = []
         self.lacks_variables = False
         self._text = text
         self._source = source
@@ -310,7 +310,7 @@ class _StatementReader(Transformer[Token, Any]):
         return _PermuteOfOne((PatternVariable(str(word).upper(), _span(meta)), *parts), _span(meta))
 
     def permutation_of_none(self, meta: Meta, _: list[Token]) -> RowPattern:
-        self.found.append(StatementProblem("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
+        self.found.append(TextProblem("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
         self.lacks_variables = True
         return Empty(_span(meta))
 
@@ -325,15 +325,15 @@ class _StatementReader(Transformer[Token, Any]):
             if bound is not None and len(bound) > _MOST_DIGITS:
                 message = f"`{bound[:_MOST_DIGITS]}…` is too large a number"
                 allowed = f"a number of at most {_MOST_DIGITS} digits"
-                self.found.append(StatementProblem(message, _span(meta), allowed))
+                self.found.append(TextProblem(message, _span(meta), allowed))
                 return 1, 1
         least, most = int(low or 0), None if high is None else int(high)
         if most == 0:
             allowed = "an upper bound of 1 or more"
-            self.found.append(StatementProblem("the upper bound is 0", _span(meta), allowed))
+            self.found.append(TextProblem("the upper bound is 0", _span(meta), allowed))
         elif most is not None and most < least:
             message = f"the bounds are reversed: {least} is more than {most}"
-            self.found.append(StatementProblem(message, _span(meta), f"{{{most},{least}}}"))
+            self.found.append(TextProblem(message, _span(meta), f"{{{most},{least}}}"))
         return least, most
 
     def repeated(self, meta: Meta, children: list[Any]) -> RowPattern:

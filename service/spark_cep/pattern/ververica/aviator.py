@@ -18,9 +18,10 @@ from collections.abc import Callable
 from lark import Token
 
 from spark_cep.documents.nearest import instead
-from spark_cep.pattern.expressions import ExpressionError, ExpressionProblem, parse
+from spark_cep.pattern.expressions import ExpressionError, TextProblem, parse
 from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import Call, Column, Literal, Node, children
+from spark_cep.pattern.expressions.problems import refused
 from spark_cep.pattern.expressions.reading.reader import MAX_TREE
 from spark_cep.pattern.types import BIGINT, DOUBLE, INT, NULL, STRING
 from spark_cep.pattern.ververica import aviator_truth as truth_of
@@ -71,10 +72,10 @@ def sql_condition(text: str, steps: frozenset[str] = frozenset()) -> str:
     if not reader.problems and not reader.reads:
         message = "the expression reads no field; Ververica takes every event then"
         help_text = "no condition for every event, or one that reads the event"
-        reader.problems.append(ExpressionProblem(message, *place(syntax), help_text))
+        reader.problems.append(TextProblem(message, place(syntax), help_text))
     if not reader.problems and _size(truth.true, {}) > MOST_NODES:
         message = f"the expression needs more than {MOST_NODES:,} operators in SQL"
-        reader.problems.append(ExpressionProblem(message, *place(syntax)))
+        reader.problems.append(TextProblem(message, place(syntax)))
     if reader.problems:
         raise ExpressionError(reader.problems)
     sql = expression(truth.true).canonical
@@ -82,7 +83,7 @@ def sql_condition(text: str, steps: frozenset[str] = frozenset()) -> str:
         parse(sql)
     except ExpressionError as error:
         message = f"the expression is too large in SQL: {error.problems[0].message}"
-        raise ExpressionError([ExpressionProblem(message, *place(syntax))]) from None
+        raise refused(message, place(syntax)) from None
     return sql
 
 
@@ -94,7 +95,7 @@ class _AviatorReader:
     """Reads the tree of one expression; what is refused of it is in ``problems``."""
 
     def __init__(self, steps: frozenset[str]) -> None:
-        self.problems: list[ExpressionProblem] = []
+        self.problems: list[TextProblem] = []
         self.reads = False
         self._steps = steps
         self._depth = 0
@@ -122,7 +123,7 @@ class _AviatorReader:
         return [self.truth(part) for part in parts]
 
     def _refuse(self, message: str, syntax: Syntax, allowed: str | None = None) -> _RefusedError:
-        self.problems.append(ExpressionProblem(message, *place(syntax), allowed))
+        self.problems.append(TextProblem(message, place(syntax), allowed))
         return _RefusedError()
 
     def _read(self, syntax: Syntax) -> Value | Truth:

@@ -82,8 +82,7 @@ class ConditionReader:
             return Selection(sql_condition(text.strip(), self.steps))
         except ExpressionError as error:
             for problem in error.problems:
-                offsets = (problem.start, problem.end)
-                self.findings.add(path, problem.message, problem.allowed, offsets)
+                self.findings.add(path, problem.message, problem.allowed, problem.span)
             return _ALL
 
     def _java_class(self, condition: Mapping[str, Any], path: Path) -> Selection:

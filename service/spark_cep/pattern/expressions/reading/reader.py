@@ -25,7 +25,7 @@ from spark_cep.pattern.expressions.nodes import (
     Span,
     Variable,
 )
-from spark_cep.pattern.expressions.problems import ExpressionError, ExpressionProblem, refused
+from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem, refused
 from spark_cep.pattern.expressions.reading.calls import call, check_count, unknown_function
 from spark_cep.pattern.expressions.reading.mistakes import CAST_TARGETS, PARENTHESES, UNCLEAR
 from spark_cep.pattern.expressions.reading.syntax import Syntax, names, parts, place, words
@@ -84,7 +84,7 @@ class ExpressionReader:
     """Reads one expression; gathers every problem on the way (``problems``)."""
 
     def __init__(self, events: Events) -> None:
-        self.problems: list[ExpressionProblem] = []
+        self.problems: list[TextProblem] = []
         self._events = events
         self._variables: tuple[str, ...] = ()
         self._depth = 0
@@ -201,7 +201,7 @@ class ExpressionReader:
             if both & {"||", "%"} and both != {"||"}:
                 shown = "||" if "||" in both else "%"
                 message = f"{shown} beside another operator is not clear"
-                self.problems.append(ExpressionProblem(message, *place(tree), PARENTHESES))
+                self.problems.append(TextProblem(message, place(tree), PARENTHESES))
         operands = (self.read(left), self.read(right))
         if sign != "||":
             return Call(sign, operands, place(tree))
