@@ -16,10 +16,10 @@ from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.forms import RuleForm
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
-from spark_cep.cli.terminal import ConfigFile, err, fail, out
+from spark_cep.cli.terminal import ConfigFile, err, errors_reported, out
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import load
-from spark_cep.errors import Problem, SparkCepError, printable, rendered
+from spark_cep.errors import Problem, printable, rendered
 from spark_cep.observability.logs import as_json, configure
 
 app = typer.Typer(
@@ -80,12 +80,10 @@ def rescale(
     batch is completed first."""
     from spark_cep.pipeline.driver.commands import rescale as rescaling
 
-    try:
+    with errors_reported():
         settings = load(config)
         configure(settings.observability.log_level, settings.observability.log_format)
         done = rescaling.rescale(settings, partitions)
-    except SparkCepError as error:
-        fail(error)
     place = settings.state.checkpoint
     if done.before == done.after:
         typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
@@ -116,15 +114,13 @@ def state(
     from spark_cep.cli import state_text
     from spark_cep.pipeline.driver.commands.state_report import read_state
 
-    try:
+    with errors_reported():
         settings = load(config)
         if checkpoint is not None:
             own = settings.state.model_copy(update={"checkpoint": checkpoint})
             settings = settings.model_copy(update={"state": own})
         report = read_state(settings, key)
         steps = {} if key is None else state_text.step_names(settings)
-    except SparkCepError as error:
-        fail(error)
     if as_json:
         typer.echo(state_text.as_json(report, steps))
     else:
@@ -155,11 +151,9 @@ def dead_letters(
     def wanted(letter: Letter) -> bool:
         return reason in (None, letter.reason) and rule in (None, letter.rule_id)
 
-    try:
+    with errors_reported():
         settings = load(config)
         letters, foreign = newest_letters(settings, most, wanted)
-    except SparkCepError as error:
-        fail(error)
     topic = settings.outputs.topics.dead_letters
     for each in foreign:
         at = f"{topic}, partition {each.place[0]}, offset {each.place[1]}"
@@ -199,10 +193,8 @@ def check(
     Kafka; --config needs the registry."""
     from spark_cep.cli.checking import check_rules
 
-    try:
+    with errors_reported():
         report = check_rules(rules, config, schema or [])
-    except SparkCepError as error:
-        fail(error)
     _warn(report.warnings)
     typer.echo(report.summary)
 
@@ -232,7 +224,7 @@ def explain(
     state. Needs neither Spark nor Kafka."""
     from spark_cep.cli import explaining
 
-    try:
+    with errors_reported():
         found = explaining.rules_to_explain(rules, chosen or [], schema or [])
         _warn(found.warnings_outside(form))
         if output is not None:
@@ -241,8 +233,6 @@ def explain(
             explaining.show(found, out)
         else:
             typer.echo(explaining.written(found, form), nl=False)
-    except SparkCepError as error:
-        fail(error)
 
 
 def _warn(warnings: Sequence[Problem]) -> None:

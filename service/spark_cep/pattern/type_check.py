@@ -28,7 +28,7 @@ from spark_cep.pattern.types import BOOLEAN, NULL, UNKNOWN, RecordType, SqlType
 
 def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
     """Every problem of the rule's expressions with these record types, those that the rule may
-    see. Where each is from (an input, a file) is for messages; empty: nothing is said of it."""
+    see. Where each is from (an input, a file) is for messages; empty: it is not named."""
     if loaded.rule.query is not None:
         return check_statement(loaded, AnyRecord.of(list(dict.fromkeys(records))))
     check = _Check(loaded.rule, loaded.places, records)
@@ -47,7 +47,7 @@ def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Pr
 def with_columns_of(
     loaded: LoadedRule, records: Sequence[InputRecord], running: Rule | None = None
 ) -> LoadedRule:
-    """The rule with all that it says of columns written out; as it is, unless the events are of one
+    """The rule with all its columns written out; as it is, unless the events are of one
     record type. ``running``: the rule of this id that runs, if one does."""
     types = list(dict.fromkeys(records))
     if loaded.rule.query is None or len(types) != 1:

@@ -18,7 +18,7 @@ from spark_cep.pattern.tree import Limits, PreviousVersion, Rule
 FIELD: Final = "sql"
 PATH: Final[Path] = (FIELD,)
 
-SAID_BY_STATEMENT: Final[Mapping[str, str]] = MappingProxyType(
+IN_STATEMENT: Final[Mapping[str, str]] = MappingProxyType(
     {
         "events": "FROM names the input",
         "key": "PARTITION BY names the columns of the key",
@@ -31,14 +31,14 @@ SAID_BY_STATEMENT: Final[Mapping[str, str]] = MappingProxyType(
         "java_classes": "no `java_classes`, which goes with `ververica`",
     }
 )
-"""Fields of other rules, and what says the same in SQL."""
+"""Fields of other rules that a statement replaces, and the clause of SQL for each."""
 
 
-def said_twice(data: Mapping[str, Any], places: Places) -> list[Problem]:
+def beside_statement(data: Mapping[str, Any], places: Places) -> list[Problem]:
     """Return a problem for each field that the document must not have beside its statement."""
     return [
         places.problem(f"`{name}` cannot stand beside `{FIELD}`", (name,), allowed=help_, at="key")
-        for name, help_ in SAID_BY_STATEMENT.items()
+        for name, help_ in IN_STATEMENT.items()
         if name in data
     ]
 

@@ -46,7 +46,7 @@ def unit_of(word: str) -> str | None:
 
 
 def interval(text: str) -> timedelta | Months | str:
-    """The interval that ``1 HOUR 30 MINUTES`` says; a sentence where it says none."""
+    """The interval of a text such as ``1 HOUR 30 MINUTES``; a sentence on what is wrong with it."""
     place = months = micros = 0
     kinds = set()
     while part := _PART.match(text, place):

@@ -22,7 +22,7 @@ from spark_cep.pattern.expressions.nodes import (
 )
 from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.sql import row_pattern
-from spark_cep.pattern.sql.places import problem
+from spark_cep.pattern.sql.places import located
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.sql.row_pattern import (
     Alternation,
@@ -48,7 +48,7 @@ def stream_refusals(query: Query, event_time: ColumnPath | None = None) -> list[
 def found_refusals(query: Query, event_time: ColumnPath | None = None) -> list[TextProblem]:
     """Return the refusals with the offsets of their places."""
     found = (*found_endless(query), *found_order(query, event_time))
-    return sorted(found, key=lambda each: each.span)
+    return sorted(found, key=lambda problem: problem.span)
 
 
 def found_endless(query: Query) -> list[TextProblem]:
@@ -71,11 +71,11 @@ def stream_warnings(query: Query) -> list[Problem]:
 def found_warnings(query: Query) -> list[TextProblem]:
     """Return the warnings with the offsets of their places."""
     found = (*_one_partition(query), *_open_tail(query), *_later_rows(query))
-    return sorted(found, key=lambda each: each.span)
+    return sorted(found, key=lambda problem: problem.span)
 
 
 def _placed(query: Query, found: Iterable[TextProblem]) -> list[Problem]:
-    return [problem(query.text, query.source, each) for each in found]
+    return [located(query.text, query.source, problem) for problem in found]
 
 
 def _ends(query: Query) -> Iterator[TextProblem]:

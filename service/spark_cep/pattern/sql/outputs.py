@@ -31,29 +31,29 @@ def outputs_of(
     paths = [*partition]
     rest: list[ColumnPath] = []
     if statement.rows is not RowsPerMatch.ONE_ROW:
-        paths += [each.path for each in order]
+        paths += [item.path for item in order]
         rest = [(name,) for name in event.fields] if event is not None else []
     paths = [path for path in dict.fromkeys(paths) if path]
-    spans = {each.name.written: each.name.span for each in statement.measures}
+    spans = {measure.name.written: measure.name.span for measure in statement.measures}
     computed = [OutputColumn(m.name, m.type, i, spans[m.name]) for i, m in enumerate(measures)]
     given = [
         *(_column(event, path) for path in paths),
         *computed,
         *(_column(event, path) for path in rest if path not in paths),
     ]
-    found = _twice(statement, given)
+    problems = _twice(statement, given)
     selected: list[OutputColumn] = []
     for item in statement.select:
-        chosen = _selected(item, statement, event, given, found)
-        told = {each.message.lower() for each in found}
+        chosen = _selected(item, statement, event, given, problems)
+        known = {problem.message.lower() for problem in problems}
         again = _again(item, chosen, selected)
-        found += [each for each in again if each.message.lower() not in told]
+        problems += [problem for problem in again if problem.message.lower() not in known]
         selected += chosen
     if not given and not statement.measures and not statement.partition:
         message = "the result has no columns"
         allowed = "MEASURES, PARTITION BY, or ALL ROWS PER MATCH"
-        found.append(TextProblem(message, statement.pattern.span, allowed))
-    return tuple(selected), found
+        problems.append(TextProblem(message, statement.pattern.span, allowed))
+    return tuple(selected), problems
 
 
 def _column(event: RecordType | None, path: ColumnPath) -> OutputColumn:
@@ -63,7 +63,7 @@ def _column(event: RecordType | None, path: ColumnPath) -> OutputColumn:
 
 def _twice(statement: Statement, given: Sequence[OutputColumn]) -> list[TextProblem]:
     """Measures whose name another column of the result has."""
-    names = [each.name.lower() for each in given]
+    names = [column.name.lower() for column in given]
     return [
         TextProblem(
             f"two columns of the result are named `{written.name.written}`",
@@ -79,13 +79,13 @@ def _again(
     item: Selected, chosen: Sequence[OutputColumn], before: Sequence[OutputColumn]
 ) -> Iterator[TextProblem]:
     """A name of the result that is there already."""
-    names = [each.name.lower() for each in before]
-    for each in chosen:
-        if each.name.lower() in names:
-            message = f"two columns of the result are named `{each.name}`"
+    names = [column.name.lower() for column in before]
+    for column in chosen:
+        if column.name.lower() in names:
+            message = f"two columns of the result are named `{column.name}`"
             yield TextProblem(message, item.column.span, "another name behind AS")
             return
-        names.append(each.name.lower())
+        names.append(column.name.lower())
 
 
 def is_star(item: Selected, statement: Statement) -> bool:
@@ -101,7 +101,7 @@ def _selected(
     statement: Statement,
     event: RecordType | None,
     given: Sequence[OutputColumn],
-    found: list[TextProblem],
+    problems: list[TextProblem],
 ) -> Sequence[OutputColumn]:
     prefix = "" if statement.alias is None else f"{statement.alias.written}."
     if is_star(item, statement):
@@ -112,7 +112,7 @@ def _selected(
         node = None
     if not isinstance(node, Column):
         message = "SELECT takes columns here"
-        found.append(TextProblem(message, item.column.span, _ONLY_COLUMNS))
+        problems.append(TextProblem(message, item.column.span, _ONLY_COLUMNS))
         return ()
     path = node.path
     if prefix and len(path) > 1 and f"{path[0]}.".lower() == prefix.lower():
@@ -120,11 +120,12 @@ def _selected(
     if len(path) == 1 and event is None and statement.rows is not RowsPerMatch.ONE_ROW:
         # One of the columns that the type of the events would have.
         given = [*given, _column(None, path)]
-    match = [each for each in given if len(path) == 1 and each.name.lower() == path[0].lower()]
+    wanted = path[0].lower() if len(path) == 1 else None
+    match = [column for column in given if column.name.lower() == wanted]
     if not match:
-        names = [each.name for each in given]
+        names = [column.name for column in given]
         message = f"the result has no column `{item.column.text}`"
-        found.append(TextProblem(message, item.column.span, instead(path[-1], names, "columns")))
+        problems.append(TextProblem(message, item.column.span, instead(path[-1], names, "columns")))
         return ()
     if item.name is None:
         return (match[0],)

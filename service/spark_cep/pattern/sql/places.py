@@ -6,10 +6,10 @@ from spark_cep.errors import Problem, Span
 from spark_cep.pattern.expressions.problems import TextProblem
 
 
-def problem(text: str, source: str, found: TextProblem) -> Problem:
+def located(text: str, source: str, problem: TextProblem) -> Problem:
     """The problem with line, column and the line's text; of several lines, the first is
     underlined."""
-    start, end = found.span
+    start, end = problem.span
     start = min(start, len(text))
     begins = text.rfind("\n", 0, start) + 1
     ends = text.find("\n", start)
@@ -17,9 +17,9 @@ def problem(text: str, source: str, found: TextProblem) -> Problem:
     column = start - begins
     length = max(1, min(end - start, len(line) - column))
     return Problem(
-        message=found.message,
+        message=problem.message,
         source=source,
         span=Span(text.count("\n", 0, start) + 1, column + 1, length),
         excerpt=line,
-        allowed=found.allowed,
+        allowed=problem.allowed,
     )

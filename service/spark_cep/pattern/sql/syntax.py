@@ -2,7 +2,7 @@
 
 Lark's LALR parser takes linear time and does not recurse; what it is given is bounded:
 ``MAX_TEXT`` characters, ``MAX_NESTING`` open brackets. A single thing that is not expected is
-skipped, so that the mistakes behind it are told too.
+skipped, so that the mistakes behind it are reported too.
 """
 
 from __future__ import annotations
@@ -81,28 +81,28 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[TextP
     misplaced = parts_out_of_order(code)
     if misplaced is not None:
         return None, [misplaced]
-    within, found = around_clause(text, code)
+    within, problems = around_clause(text, code)
 
     def skip(error: UnexpectedInput) -> bool:
         if _at_end(error):
-            if not found:
-                found.append(_syntax_error(within, error))
+            if not problems:
+                problems.append(_syntax_error(within, error))
             return False
         new = _syntax_error(within, error)
-        if found and not within[found[-1].span[1] : new.span[0]].strip():
+        if problems and not within[problems[-1].span[1] : new.span[0]].strip():
             # More than one thing too many: what follows would be read as what it is not.
             return False
-        found.append(new)
-        return len(found) < _MOST_SYNTAX_ERRORS
+        problems.append(new)
+        return len(problems) < _MOST_SYNTAX_ERRORS
 
     try:
         tree = _parser().parse(within, on_error=skip)
     except UnexpectedInput:
-        return None, sorted(found, key=lambda each: each.span)
+        return None, sorted(problems, key=lambda problem: problem.span)
     reader = _StatementReader(text, source)
     statement: Statement = reader.transform(tree)
-    # Without its variables, all that names them would be told to be wrong.
-    return None if reader.lacks_variables else statement, found + reader.found
+    # Without its variables, whatever names them would be reported as wrong.
+    return None if reader.lacks_variables else statement, problems + reader.problems
 
 
 def _placeholder(part: re.Match[str]) -> str:
@@ -248,7 +248,7 @@ class _StatementReader(Transformer[Token, Any]):
 
     def __init__(self, text: str, source: str) -> None:
         super().__init__()
-        self.found: list[TextProblem] = []
+        self.problems: list[TextProblem] = []
         self.lacks_variables = False
         self._text = text
         self._source = source
@@ -310,7 +310,7 @@ class _StatementReader(Transformer[Token, Any]):
         return _PermuteOfOne((PatternVariable(str(word).upper(), _span(meta)), *parts), _span(meta))
 
     def permutation_of_none(self, meta: Meta, _: list[Token]) -> RowPattern:
-        self.found.append(TextProblem("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
+        self.problems.append(TextProblem("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
         self.lacks_variables = True
         return Empty(_span(meta))
 
@@ -325,15 +325,15 @@ class _StatementReader(Transformer[Token, Any]):
             if bound is not None and len(bound) > _MOST_DIGITS:
                 message = f"`{bound[:_MOST_DIGITS]}…` is too large a number"
                 allowed = f"a number of at most {_MOST_DIGITS} digits"
-                self.found.append(TextProblem(message, _span(meta), allowed))
+                self.problems.append(TextProblem(message, _span(meta), allowed))
                 return 1, 1
         least, most = int(low or 0), None if high is None else int(high)
         if most == 0:
             allowed = "an upper bound of 1 or more"
-            self.found.append(TextProblem("the upper bound is 0", _span(meta), allowed))
+            self.problems.append(TextProblem("the upper bound is 0", _span(meta), allowed))
         elif most is not None and most < least:
             message = f"the bounds are reversed: {least} is more than {most}"
-            self.found.append(TextProblem(message, _span(meta), f"{{{most},{least}}}"))
+            self.problems.append(TextProblem(message, _span(meta), f"{{{most},{least}}}"))
         return least, most
 
     def repeated(self, meta: Meta, children: list[Any]) -> RowPattern:

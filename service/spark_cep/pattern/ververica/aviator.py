@@ -33,7 +33,7 @@ from spark_cep.pattern.ververica.aviator_truth import NoCounterpartError, Truth,
 from spark_cep.pattern.ververica.java_patterns import whole_text_pattern
 
 MOST_NODES = 5_000
-"""Most parts of the SQL: conditions that may fail are said twice, once for each answer."""
+"""Most parts of the SQL: conditions that may fail are written twice, once for each answer."""
 
 _COMPARISONS = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "b": "\b", "f": "\f", "\\": "\\"}

@@ -1,4 +1,4 @@
-"""Functions of Aviator that have an equal here, and how SQL says them.
+"""Functions of Aviator that have an equal here, and their form in SQL.
 
 All of them fail on nil, as their counterparts give NULL. ``string.length``, ``indexOf`` and
 ``substring`` count characters, in Java those beyond U+FFFF as two.
@@ -35,7 +35,7 @@ class AviatorFunction:
 
 
 def call(name: str, arguments: Sequence[Value]) -> Value | Truth:
-    """A call in SQL; ``NoCounterpartError`` with a sentence where it cannot be said."""
+    """A call in SQL; ``NoCounterpartError`` with a sentence where it has none."""
     function = FUNCTIONS[name]
     if len(arguments) not in function.counts:
         least, most = function.counts[0], function.counts[-1]

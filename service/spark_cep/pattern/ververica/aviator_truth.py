@@ -35,7 +35,7 @@ _SIGNS = {
 
 
 class NoCounterpartError(ValueError):
-    """An operation cannot be said in SQL; ``allowed`` says what can."""
+    """An operation has no counterpart in SQL; ``allowed`` names one that has."""
 
     def __init__(self, message: str, allowed: str | None = None) -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
 """A graph of nodes and edges as a list of steps.
 
-A step knows where in the JSON its parts come from (``Steps.origins``), so that whatever is said of
-them later can name the place.
+A step knows where in the JSON its parts come from (``Steps.origins``), so that later
+problems can name the place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Steps:
 
     Args:
         conditions: What reads the conditions.
-        source: The JSON, which notes what cannot be said.
+        source: The JSON, which notes what has no counterpart.
         origins: The path in the JSON of each part of the rule, by its path in the rule.
     """
 

@@ -20,7 +20,7 @@ from spark_cep.pattern.ververica.format import EXPLAINER, FIELD, ConditionShape,
 from spark_cep.pattern.ververica.graph import Steps, node_names
 from spark_cep.pattern.ververica.source import GraphSource
 
-_SAID_BY_IT: Final = ("pattern", "within", "after_match")
+_IN_GRAPH: Final = ("pattern", "within", "after_match")
 _STEP_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
@@ -34,7 +34,7 @@ class Rewritten(NamedTuple):
 
 
 def rewritten(data: dict[str, Any], places: Places) -> Rewritten:
-    """The ordinary document that a document says: another one, where it has ``ververica``.
+    """The ordinary form of a document: another document, where it has ``ververica``.
 
     Where its pattern is wrong the document has steps of the same names, which take every event, so
     that what is wrong elsewhere is found all the same.
@@ -56,21 +56,21 @@ def _rewritten(data: Mapping[str, Any], places: Places) -> Rewritten:
     source = GraphSource(data[FIELD], places)
     problems = [
         places.problem(f"`{name}` stands in the JSON of `{FIELD}`", (name,), at="key")
-        for name in _SAID_BY_IT
+        for name in _IN_GRAPH
         if name in rest
     ]
     classes, wrong = _classes(data.get(JAVA_CLASSES, {}), places)
     fields, origins = ({}, {}) if source.problems else _fields(source, classes)
     problems += wrong + source.problems
-    said = {name: value for name, value in rest.items() if name not in _SAID_BY_IT}
+    kept = {name: value for name, value in rest.items() if name not in _IN_GRAPH}
     if problems:
         names = dict.fromkeys(_names(source.graph))
         if not names:
             # Of which steps measures speak is not known.
-            said.pop("emit", None)
+            kept.pop("emit", None)
         steps = [{"step": name, "after": "followed_by"} for name in names or ["any"]]
         fields = {"pattern": [{"step": steps[0]["step"]}, *steps[1:]]}
-    return Rewritten({**said, **fields}, source.places_of(origins), problems)
+    return Rewritten({**kept, **fields}, source.places_of(origins), problems)
 
 
 def rule_text(rule_id: str, version: int, pattern: str, beside: Mapping[str, Any]) -> str:
@@ -126,7 +126,7 @@ def _classes(given: object, places: Places) -> tuple[dict[str, str], list[Proble
 def _fields(
     source: GraphSource, classes: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[Path, Path]]:
-    """The fields that the graph says, and where they come from; none where its shape is wrong."""
+    """The fields of the graph, and where they come from; none where its shape is wrong."""
     graph = source.graph
     try:
         NodeShape.model_validate(graph)

@@ -99,7 +99,7 @@ class Typing:
         self._variables: dict[str, SqlType] = {}
 
     def type_of(self, node: Node) -> SqlType:
-        """The type of a node's value; ``UNKNOWN`` where it cannot be said."""
+        """The type of a node's value; ``UNKNOWN`` where it is not known."""
         known = self._known.get(id(node))
         if known is None:
             known = self._known[id(node)] = (node, self._infer(node))

@@ -29,7 +29,7 @@ _NEAR = 100
 _MOST_SHOWN = 60
 
 # What stands before, what stands there, what is wrong, and what is allowed. The first that fits is
-# told; nothing there: whatever it is.
+# reported; nothing there: whatever it is.
 _KNOWN = (
     ("", r"--|/\*", "comments and hints are not allowed in an expression", None),
     ("", r"`(?![A-Z_]\w*`(?!`))(?:[^`]|``)*`", "the quoted name {found} is not allowed",

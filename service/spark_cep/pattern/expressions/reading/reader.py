@@ -1,7 +1,7 @@
 """Syntax tree to nodes: a method for each rule of the grammar.
 
-Names of columns, and calls over several events, mean what ``Events`` says; every other function is
-looked up in ``functions``. Where a reader could be in doubt of what belongs together, parentheses
+``Events`` resolves names of columns and calls over several events; every other function is looked
+up in ``functions``. Where a reader could be in doubt of what belongs together, parentheses
 are required.
 """
 
@@ -313,14 +313,14 @@ class ExpressionReader:
 
     def called(self, tree: Syntax) -> Called:
         """A call as it is written."""
-        said = {each.type: str(each) for each in words(tree)}
-        written = said["NAME"]
+        tokens = {token.type: str(token) for token in words(tree)}
+        written = tokens["NAME"]
         function = written.upper()
         function = ALIASES.get(function) or self._events.aliases.get(function, function)
-        if "MODE" in said:
-            mode = said["MODE"]
+        if "MODE" in tokens:
+            mode = tokens["MODE"]
             written, function = f"{mode} {written}", f"{mode.upper()} {function}"
-        return Called(function, written, "DISTINCT" in said, parts(tree), place(tree))
+        return Called(function, written, "DISTINCT" in tokens, parts(tree), place(tree))
 
     def _call(self, tree: Syntax) -> Node:
         called, events = self.called(tree), self._events
