@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from tenacity import (
@@ -85,9 +86,6 @@ class RetryPolicies:
         if self._stop.is_set():
             raise StopRequestedError
 
-        def before_sleep(state: RetryCallState) -> None:
-            self._log_attempt(state, seconds)
-
         retrying = Retrying(
             retry=retry_if_exception_type(UNAVAILABLE),
             wait=wait_random_exponential(
@@ -95,7 +93,7 @@ class RetryPolicies:
             ),
             stop=stop_before_delay(seconds) | stop_when_event_set(self._stop),
             sleep=sleep_using_event(self._stop),
-            before_sleep=before_sleep,
+            before_sleep=partial(self._log_attempt, seconds),
             reraise=True,
         )
         began = time.monotonic()
@@ -115,7 +113,7 @@ class RetryPolicies:
         finally:
             self._health.waiting("")
 
-    def _log_attempt(self, state: RetryCallState, seconds: float) -> None:
+    def _log_attempt(self, seconds: float, state: RetryCallState) -> None:
         assert state.outcome is not None
         error = state.outcome.exception()
         self._health.waiting(str(error))
