@@ -515,6 +515,7 @@ def test_only_what_is_touched(looks: str) -> None:
 
 
 @pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
+@pytest.mark.slow
 def test_a_base_is_rewritten_when_much_of_it_has_changed(looks: str) -> None:
     """And its changes go; deadlines of what is left of it stay known."""
     store = Store(plan_of(PAIR.format("r", "key", looks)), bucket_size=1 << 20)

@@ -246,6 +246,7 @@ SCHEMA = _schema()
     st.booleans(),
     st.sampled_from([None, 0, 7]),
 )
+@pytest.mark.slow
 def test_one_verdict_for_an_event(
     batches: list[list[Arrival]], policy: Policy, emit_late: bool, beyond: int | None
 ) -> None:

@@ -77,14 +77,12 @@ def show(
     audit: Audit = False,
 ) -> None:
     """Show the canonical text of a rule, as a rule set of the checkpoint has it."""
-    from spark_cep.pattern.document.canonical import to_yaml
-
     sets = _sets(config, audit=audit)
     chosen = sets[-1] if number is None else _numbered(sets, number)
-    found = next((each for each in chosen.rules.rules if each.id == rule), None)
-    if found is None:
+    loaded = chosen.rules.by_id.get(rule)
+    if loaded is None:
         raise typer.BadParameter(f"rule set {chosen.number} has no rule {printable(rule)}")
-    typer.echo(to_yaml(found), nl=False)
+    typer.echo(loaded.text, nl=False)
 
 
 @commands.command()
@@ -233,9 +231,9 @@ def _sets(config: ConfigFile, *, audit: bool) -> list[LoggedRules]:
 
 
 def _numbered(sets: list[LoggedRules], number: int) -> LoggedRules:
-    for each in sets:
-        if each.number == number:
-            return each
+    for logged in sets:
+        if logged.number == number:
+            return logged
     raise typer.BadParameter(
         f"rule set {number} is not in the log, which has {sets[0].number} to {sets[-1].number}"
     )

@@ -89,8 +89,6 @@ class Observer:
             self._watermark = report.watermark / 1000
         self.lag.arrived(report.partitions_read)
         self._processes = {(each.host, each.process): each for each in report.processes}
-        workers = sum(not each.is_jvm for each in self._processes.values())
-        self._metrics.set(names.PYTHON_WORKERS, workers)
         if batch > self._counted_batch:
             # One that was committed and failed after all comes again, and is counted already.
             self._counted_batch = batch

@@ -143,6 +143,9 @@ class Supervisor:
         if not ids:
             self._metrics.increment(names.BATCHES, result="failed")
             self._health.failed("the query failed")
+            # A topic created again, before it has as many records, looks to the source like a
+            # partition that lost some.
+            self._topics.check()
             raise failure(error, self._checkpoint) from error
         self._health.expect_progress(expected=False)
         schemas = self._flow.schemas

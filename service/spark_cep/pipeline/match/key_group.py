@@ -19,7 +19,7 @@ from spark_cep.matcher.findings.partial import FOREVER
 from spark_cep.matcher.keys import KeysMatcher, KeysState
 from spark_cep.model import LateEvent
 from spark_cep.pipeline.match.batch_events import BatchEvents
-from spark_cep.pipeline.match.drains import Drains
+from spark_cep.pipeline.match.draining import DrainingRules
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.partitioning_batch import PORTION, PartitioningBatch, prefix_of
 from spark_cep.pipeline.match.watermark import Clock
@@ -57,8 +57,8 @@ class KeyGroup:
         self.names = Names() if stored is None else Names(stored["topics"], stored["types"])
         by_prefix = {prefix_of(matcher.partitioning): matcher for matcher in matchers}
         self._rules = KnownRules(plan, by_prefix, stored, self.clock.watermark)
-        drains = {} if stored is None else stored.get("drains", {})
-        self._drains = Drains(plan.draining, self.clock, self._rules, drains)
+        draining = {} if stored is None else stored.get("drains", {})
+        self._draining = DrainingRules(plan.draining, self.clock, self._rules, draining)
         # What bits mean says which rules there are, by their numbers in this state.
         self._entries = Entries(number, self._rules.meanings())
         if stored is not None:
@@ -82,7 +82,7 @@ class KeyGroup:
             "clock": self.clock.packed(),
             "topics": self.names.topics,
             "types": self.names.types,
-            "drains": self._drains.packed(),
+            "drains": self._draining.packed(),
             **self._rules.packed(self._entries.meanings_needed()),
             **self._entries.packed(),
         }
@@ -102,7 +102,7 @@ class KeyGroup:
 
     def drained(self) -> list[str]:
         """Fingerprints of versions that drain and have nothing to do any more in this group."""
-        return self._drains.done(self.clock.watermark)
+        return self._draining.done(self.clock.watermark)
 
     def states(self, load: Load) -> Iterator[tuple[KeysMatcher, KeysState]]:
         """All that is remembered of keys, by partitioning; the group is of no use afterwards."""
@@ -137,7 +137,7 @@ class KeyGroup:
         sized = events.sizes()
         for number, matcher in enumerate(self._matchers):
             part = PartitioningBatch(
-                matcher, self._options, self.names, self._entries, self._rules, self._drains,
+                matcher, self._options, self.names, self._entries, self._rules, self._draining,
                 self.processing, load, store,
             )  # fmt: skip
             yield from part.run(number, events, sized[number], before, watermark)

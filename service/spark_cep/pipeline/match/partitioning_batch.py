@@ -24,7 +24,7 @@ from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.pipeline.match.batch_events import BatchEvents, Sized
-from spark_cep.pipeline.match.drains import Drains
+from spark_cep.pipeline.match.draining import DrainingRules
 from spark_cep.pipeline.match.event_columns import input_batch
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.spool import slices
@@ -52,7 +52,7 @@ class PartitioningBatch:
     names: Names
     entries: Entries
     rules: KnownRules
-    drains: Drains
+    draining: DrainingRules
     spent: Counter[str]
     load: Load
     store: Store
@@ -71,15 +71,15 @@ class PartitioningBatch:
             times, sizes = (np.concatenate(each) for each in zip(*sized, strict=True))
             cuts = slices(times, sizes, self.options.slice_bytes)
         after = before
-        for until in sorted({*cuts, *self.drains.limits(part, watermark)}):
+        for until in sorted({*cuts, *self.draining.limits(part, watermark)}):
             rows = events.timely(number, after, until)
             batch = InputBatch()
             if rows is not None:
                 batch = input_batch(rows, number, self.matcher, self.names, self.options.type_names)
             now = min(until, watermark)
-            self.drains.mark(part, batch)
+            self.draining.mark(part, batch)
             yield from self._advance(batch, waiting, now)
-            self.drains.end(part, now)
+            self.draining.end(part, now)
             after = max(after, until)
 
     def _advance(
@@ -90,7 +90,7 @@ class PartitioningBatch:
         due = {name: bucket_of(name) for name in entries.due(prefix, watermark)}
         waited = [name for name, bucket in due.items() if bucket is None]
         batch = waiting.reached(batch, waited, watermark, self.load, self.store)
-        hidden = self.drains.hidden(self.matcher.partitioning)
+        hidden = self.draining.hidden(self.matcher.partitioning)
         if hidden:
             batch.masks = [mask | hidden for mask in batch.masks]
         homes = buckets_of(hashes_of(batch.keys), spread.before)

@@ -88,7 +88,7 @@ _COUNTERS: Final[Mapping[Count, names.Counter]] = {
 
 
 _BY_RULE, _BY_TOPIC = (
-    [metric for metric in _COUNTERS.values() if metric.labels == (label,)]
+    [metric for metric in _COUNTERS.values() if list(metric.labels) == [label]]
     for label in ("rule", "topic")
 )
 

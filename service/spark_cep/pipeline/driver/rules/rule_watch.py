@@ -127,7 +127,7 @@ class RuleWatch(Background):
             ran=ran,
             most=self._settings.max_rules,
             allow_empty=self._settings.allow_empty,
-            meanings=self._rules.meanings,
+            fingerprints=self._rules.fingerprints,
         )
 
 

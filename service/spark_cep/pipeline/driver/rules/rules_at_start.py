@@ -108,7 +108,7 @@ class RulesAtStart:
         decided: Decided,
     ) -> BatchRules:
         """The rules of the run's batches. ``begun``: the batch that is planned and not done, if
-        some of its output is there; ``topic``: of overrides; ``decided`` is told of each set.
+        some of its output is there; ``topic``: of overrides; ``decided`` is called for each set.
         Raises RuleSetError, and StateError where the checkpoint is damaged."""
         log, position = RuleLog(checkpoint), checkpoint.position()
         if position is not None:
@@ -154,7 +154,7 @@ class RulesAtStart:
                 ran=running,
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
-                meanings=logged.meanings,
+                fingerprints=logged.fingerprints,
             )
         if logged is not None and self.overrides is not None:
             paused = overrides.pauses(logged.rules.paused)
