@@ -226,7 +226,7 @@ class RuleStatus:
             row["reason"] = None if pause is None else f"{pause.by}: {pause.reason}"
             shown.append(row)
             drains = draining.get(rule.id, ())
-            shown += [{**self._row(each.rule), "state": "draining"} for each in drains]
+            shown += [{**self._row(old.rule), "state": "draining"} for old in drains]
         rejected = [(each.rule, each.source, each.render()) for each in self.rejected]
         for source, (problem, since) in self._not_read.items():
             why = f"not read since {since}; the rules that ran before run on\n{problem.render()}"
