@@ -95,9 +95,9 @@ def _marked(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault
 
 
 def _second_colon(line: str, column: int) -> tuple[str, str]:
-    found = _KEY_AND_VALUE.fullmatch(line.rstrip())
-    if found is None or column < found.start(2):
+    match = _KEY_AND_VALUE.fullmatch(line.rstrip())
+    if match is None or column < match.start(2):
         message = "a key cannot stand here: the value above has begun already"
         return message, "the same indentation for all keys of a mapping"
     # The value itself is not repeated: it may be a secret of the settings.
-    return "text with `: ` in it needs quotes", f'quotes around the whole value: `{found[1]}: "…"`'
+    return "text with `: ` in it needs quotes", f'quotes around the whole value: `{match[1]}: "…"`'

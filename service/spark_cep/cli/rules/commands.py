@@ -79,10 +79,10 @@ def show(
 
     sets = _sets(config, audit=audit)
     chosen = sets[-1] if number is None else _numbered(sets, number)
-    found = next((each for each in chosen.rules.rules if each.id == rule), None)
-    if found is None:
+    shown = next((one for one in chosen.rules.rules if one.id == rule), None)
+    if shown is None:
         raise typer.BadParameter(f"rule set {chosen.number} has no rule {printable(rule)}")
-    typer.echo(to_yaml(found), nl=False)
+    typer.echo(to_yaml(shown), nl=False)
 
 
 @commands.command()
@@ -225,9 +225,9 @@ def _sets(config: ConfigFile, *, audit: bool) -> list[LoggedRules]:
 
 
 def _numbered(sets: list[LoggedRules], number: int) -> LoggedRules:
-    for each in sets:
-        if each.number == number:
-            return each
+    for logged in sets:
+        if logged.number == number:
+            return logged
     raise typer.BadParameter(
         f"rule set {number} is not in the log, which has {sets[0].number} to {sets[-1].number}"
     )

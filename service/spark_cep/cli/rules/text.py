@@ -27,12 +27,12 @@ _COLUMNS = ("id", "version", "state", "since_batch", "partial_matches", "reason"
 def show_rules(rules: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print what ``/rules`` says: the rules, then what is rejected, with its reason."""
     rows = [
-        ["-" if each.get(name) is None else printable(str(each[name])) for name in _COLUMNS]
-        for each in rules
-        if each["state"] != REJECTED
+        ["-" if row.get(name) is None else printable(str(row[name])) for name in _COLUMNS]
+        for row in rules
+        if row["state"] != REJECTED
     ]
     table(console, "Rules", [name.replace("_", " ") for name in _COLUMNS], rows)
-    reasons = reasons_of(each for each in rules if each["state"] == REJECTED)
+    reasons = reasons_of(row for row in rules if row["state"] == REJECTED)
     if reasons:
         console.print("\nRejected", style="bold")
         console.print("\n\n".join(reasons), markup=False)
@@ -40,21 +40,23 @@ def show_rules(rules: Sequence[Mapping[str, Any]], console: Console) -> None:
 
 def reasons_of(rejected: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> list[str]:
     """Why these are rejected, with place and underlined line."""
-    return [printable_lines(str(each.get("reason"))) for each in rejected]
+    return [printable_lines(str(row.get("reason"))) for row in rejected]
 
 
 def changes(sets: Sequence[LoggedRules]) -> list[SetChange | None]:
     """The change that each set brought; ``None`` for one whose predecessor is no longer in the
     log."""
-    found: list[SetChange | None] = []
+    brought: list[SetChange | None] = []
     before = None
-    for each in sets:
+    for logged in sets:
         if before is not None:
-            found.append(SetChange.between(before.rules, each.rules))
+            brought.append(SetChange.between(before.rules, logged.rules))
         else:
-            found.append(SetChange.between(RuleSet(), each.rules) if each.number == 1 else None)
-        before = each
-    return found
+            brought.append(
+                SetChange.between(RuleSet(), logged.rules) if logged.number == 1 else None
+            )
+        before = logged
+    return brought
 
 
 def history_as_json(sets: Sequence[LoggedRules]) -> str:
@@ -62,12 +64,12 @@ def history_as_json(sets: Sequence[LoggedRules]) -> str:
     return json.dumps(
         [
             {
-                "number": each.number,
-                "first_batch": each.batch,
-                "rules": len(each.rules.rules),
+                "number": logged.number,
+                "first_batch": logged.batch,
+                "rules": len(logged.rules.rules),
                 "changes": None if change is None else _change_as_json(change),
             }
-            for each, change in zip(sets, changes(sets), strict=True)
+            for logged, change in zip(sets, changes(sets), strict=True)
         ],
         indent=2,
     )
@@ -91,8 +93,8 @@ def _change_as_json(change: SetChange) -> dict[str, Any]:
             for one, pause in change.paused
         ],
         "resumed": [_of(one.rule) for one in change.resumed],
-        "draining": [_of(each.rule) for each in change.draining],
-        "drained": [_of(each.rule) for each in change.drained],
+        "draining": [_of(version.rule) for version in change.draining],
+        "drained": [_of(version.rule) for version in change.drained],
     }
 
 
@@ -103,8 +105,8 @@ def _of(rule: Rule) -> dict[str, Any]:
 def show_history(sets: Sequence[LoggedRules], console: Console) -> None:
     """Print a line for each set, the oldest first."""
     rows = [
-        [str(each.number), str(each.batch), str(len(each.rules.rules)), *_cells(change)]
-        for each, change in zip(sets, changes(sets), strict=True)
+        [str(logged.number), str(logged.batch), str(len(logged.rules.rules)), *_cells(change)]
+        for logged, change in zip(sets, changes(sets), strict=True)
     ]
     columns = ("set", "first batch", "rules", "came", "changed", "went")
     table(console, "Rule sets", columns, rows)
@@ -119,8 +121,8 @@ def _cells(change: SetChange | None) -> list[str]:
             *(_changed(before.rule, after.rule) for before, after in change.changed),
             *(f"{_named(one)} (paused)" for one, _ in change.paused),
             *(f"{_named(one)} (resumed)" for one in change.resumed),
-            *(f"{_named(each.loaded)} (draining)" for each in change.draining),
-            *(f"{_named(each.loaded)} (drained)" for each in change.drained),
+            *(f"{_named(version.loaded)} (draining)" for version in change.draining),
+            *(f"{_named(version.loaded)} (drained)" for version in change.drained),
         ],
         [_named(one) for one in change.went],
     )
