@@ -76,6 +76,7 @@ ENDS: dict[str, tuple[str, list[signal.Signals], ExitCode, str]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
+@pytest.mark.slow
 def test_the_last_line(end: str, tmp_path: Path) -> None:
     """Code, name, reason, what to do and the last batch, whatever the log's level; everything on
     standard output is JSON, and there is nothing on standard error."""

@@ -27,6 +27,7 @@ def test_every_text_function_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
+@pytest.mark.slow
 def test_a_long_text_costs_time_in_proportion(name: str) -> None:
     """Characters of every kind, up to 900,000 of them."""
     function = bind(parse(CONDITIONS[name]), {("name",): 0}, {}, NAMED)

@@ -75,14 +75,12 @@ def show(
     audit: Audit = False,
 ) -> None:
     """Show the canonical text of a rule, as a rule set of the checkpoint has it."""
-    from spark_cep.pattern.document.canonical import to_yaml
-
     sets = _sets(config, audit=audit)
     chosen = sets[-1] if number is None else _numbered(sets, number)
-    shown = next((one for one in chosen.rules.rules if one.id == rule), None)
-    if shown is None:
+    loaded = chosen.rules.by_id.get(rule)
+    if loaded is None:
         raise typer.BadParameter(f"rule set {chosen.number} has no rule {printable(rule)}")
-    typer.echo(to_yaml(shown), nl=False)
+    typer.echo(loaded.text, nl=False)
 
 
 @commands.command()

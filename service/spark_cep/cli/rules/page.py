@@ -150,9 +150,9 @@ def _trust(certificate: Path | None) -> ssl.SSLContext:
         return ssl.create_default_context()
     try:
         # Behind it stand those of its issuers, which sign others too.
-        match = _CERTIFICATE.search(certificate.read_text("ascii", errors="replace"))
+        first = _CERTIFICATE.search(certificate.read_text("ascii", errors="replace"))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_verify_locations(cadata=match[0] if match else "")
+        context.load_verify_locations(cadata=first[0] if first else "")
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"observability.ssl_certificate_file {certificate}: it cannot be used: {error};"

@@ -87,8 +87,11 @@ def wait_for(
             sure = wanted.gone or wanted.version is not None or not reasons
             if done is not None and sure:
                 return WaitEnd(True, done)
-            ignored = () if clock() >= settled else old
-            new = [reason for reason in reasons if reason not in ignored]
+            new = (
+                reasons
+                if clock() >= settled
+                else [reason for reason in reasons if reason not in old]
+            )
             if new and not wanted.gone:
                 return WaitEnd(False, "\n\n".join(new), rejected=True)
             if last:

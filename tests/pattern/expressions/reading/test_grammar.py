@@ -189,6 +189,7 @@ UNITS = [
 
 
 @pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.slow
 def test_any_text_takes_linear_time(unit: str) -> None:
     """The longest text that is read, of one piece over and over, with or without a value before."""
     for before in ("", "x ", "x = "):
