@@ -153,9 +153,9 @@ def dead_letters(
     settings = load(config)
     letters, foreign = newest_letters(settings, most, wanted)
     topic = settings.outputs.topics.dead_letters
-    for each in foreign:
-        at = f"{topic}, partition {each.place[0]}, offset {each.place[1]}"
-        err.print(f"warning: {at}: no dead letter: {printable(each.why)}", markup=False)
+    for record in foreign:
+        at = f"{topic}, partition {record.place[0]}, offset {record.place[1]}"
+        err.print(f"warning: {at}: no dead letter: {printable(record.why)}", markup=False)
     for letter in letters:
         if as_json:
             typer.echo(dead_letters_text.as_json(letter))
@@ -221,14 +221,14 @@ def explain(
     state. Needs neither Spark nor Kafka."""
     from spark_cep.cli import explaining
 
-    found = explaining.rules_to_explain(rules, chosen or [], schema or [])
-    _warn(found.warnings_outside(form))
+    explained = explaining.rules_to_explain(rules, chosen or [], schema or [])
+    _warn(explained.warnings_outside(form))
     if output is not None:
-        explaining.save(explaining.written(found, form), output)
+        explaining.save(explaining.written(explained, form), output)
     elif form is RuleForm.TEXT:
-        explaining.show(found, out)
+        explaining.show(explained, out)
     else:
-        typer.echo(explaining.written(found, form), nl=False)
+        typer.echo(explaining.written(explained, form), nl=False)
 
 
 def _warn(warnings: Sequence[Problem]) -> None:
