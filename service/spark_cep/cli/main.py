@@ -153,9 +153,9 @@ def dead_letters(
     settings = load(config)
     letters, foreign = newest_letters(settings, most, wanted)
     topic = settings.outputs.topics.dead_letters
-    for record in foreign:
-        at = f"{topic}, partition {record.place[0]}, offset {record.place[1]}"
-        err.print(f"warning: {at}: no dead letter: {printable(record.why)}", markup=False)
+    for each in foreign:
+        at = f"{topic}, partition {each.place[0]}, offset {each.place[1]}"
+        err.print(f"warning: {at}: no dead letter: {printable(each.why)}", markup=False)
     for letter in letters:
         if as_json:
             typer.echo(dead_letters_text.as_json(letter))
