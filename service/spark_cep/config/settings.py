@@ -54,7 +54,9 @@ class Settings(SettingsSection):
         description="Inputs by name; rules call them by it.", min_length=1
     )
     outputs: OutputSettings = setting(OutputSettings(), description="Results.")
-    registry: SchemaRegistry = setting(description="The schema registry.")
+    registry: SchemaRegistry | None = setting(
+        None, description="The schema registry, which inputs and outputs in Avro need."
+    )
     time: Time = setting(Time(), description="Event time.")
     source: Source = setting(Source(), description="Reading.")
     state: StateSettings = setting(description="State and checkpoint.")

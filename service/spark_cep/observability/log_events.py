@@ -169,8 +169,8 @@ EVENTS: Final[tuple[LogEvent, ...]] = (
     LogEvent(
         "schemas_learnt",
         _INFO,
-        "new schema ids were met; `unknown` are those that the registry does not know",
-        ("ids", "unknown"),
+        "new schemas were met, by id in Avro; `unknown` are those that the registry does not know",
+        ("schemas", "unknown"),
     ),
     LogEvent(
         "waiting_for_kafka",

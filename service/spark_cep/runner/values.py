@@ -8,14 +8,16 @@ known types are read into the vectors that compiled conditions read, as those of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from spark_cep.codecs.record_reader import Read, Wanted
+from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.record_reader import Read, RecordFormat, RecordReader, Wanted
 from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, representation, to_whole
@@ -29,7 +31,7 @@ from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import TIMESTAMP, UNKNOWN, RecordType, SqlType
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packer
-from spark_cep.pipeline.decode.packing import packer_of_format
+from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.read.records import KafkaRecords
 
 #: The column with the event time; no column of an event has such a name.
@@ -95,7 +97,7 @@ def _untyped(paths: Iterable[ColumnPath]) -> RecordType:
 
 
 @dataclass(frozen=True)
-class _ValueFormat:
+class _ValueFormat(RecordFormat):
     types: tuple[ValueType, ...]
 
     def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> _ValueReader:
@@ -126,13 +128,13 @@ class _Column:
 
 
 @dataclass(frozen=True)
-class _ValueReader:
+class _ValueReader(RecordReader):
     columns: tuple[tuple[_Column, ...], ...]
     width: int
 
-    def only(self, formats: Collection[int]) -> _ValueReader:
-        """There is one format alone."""
-        raise NotImplementedError(formats)
+    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+        """Values of Python have no faults."""
+        raise NotImplementedError(value, fault, number)
 
     def read(self, topic: str, values: ByteColumn) -> Read:  # noqa: ARG002  of any topic
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
@@ -212,7 +214,7 @@ class ValueInputs:
             ValueType(number, source, name, self.types.of((source, ""), name), read)
             for (source, name), number in self._numbers.items()
         )
-        return packer_of_format(_ValueFormat(types), plan, self.options)
+        return Packing(_ValueFormat(types), self.options).packer(plan)
 
 
 def _paths(plan: RuleSetPlan) -> Iterator[ColumnPath]:

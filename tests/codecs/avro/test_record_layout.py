@@ -18,6 +18,7 @@ from spark_cep.codecs.avro.default_values import default_value
 from spark_cep.codecs.avro.loops import record_bytes
 from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
 from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.column_vectors import ColumnVectors
@@ -48,6 +49,22 @@ FIXED = {"type": "fixed", "name": "F", "size": 2}
 def schema(node: Any) -> AvroSchema:
     """A schema."""
     return parse(json.dumps(node), "test")
+
+
+def test_faults_have_the_numbers_of_the_loops() -> None:
+    """Which name them, compiled as they are, on their own."""
+    assert [Fault(n).name for n in range(record_bytes.TOO_DEEP + 1)] == [
+        "NONE", "TOMBSTONE", "NOT_READ", "NOT_FRAMED", "UNKNOWN_SCHEMA", "UNDECODABLE",
+        "UNREADABLE_SCHEMA", "BAD_VALUE", "TOO_DEEP",
+    ]  # fmt: skip
+    assert (
+        record_bytes.READ, record_bytes.ABSENT, record_bytes.NOT_READ, record_bytes.NOT_FRAMED,
+        record_bytes.UNKNOWN_ID, record_bytes.UNDECODABLE, record_bytes.UNREADABLE,
+        record_bytes.BAD_VALUE, record_bytes.TOO_DEEP,
+    ) == (
+        Fault.NONE, Fault.TOMBSTONE, Fault.NOT_READ, Fault.NOT_FRAMED, Fault.UNKNOWN_SCHEMA,
+        Fault.UNDECODABLE, Fault.UNREADABLE_SCHEMA, Fault.BAD_VALUE, Fault.TOO_DEEP,
+    )  # fmt: skip
 
 
 def layouts_of(writer: Any, reader: Any, *columns: str) -> tuple[Layouts, dict[str, int]]:

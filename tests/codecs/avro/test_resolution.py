@@ -173,9 +173,8 @@ def test_nested_unions_are_compared_once() -> None:
     """Not twice as often at each level: 2 to the 45 comparisons would not end."""
     writer = parse(nested("W", 45), "w")
     assert resolves(writer, parse(nested("R", 45), "r")) == []
-    assert resolves(writer, parse(nested("R", 3), "r")) == [
-        "at a.a.a.a: the writer's record n.W41 is none of the reader's [null, int] (in some records)"
-    ]
+    (found,) = resolves(writer, parse(nested("R", 3), "r"))
+    assert found.startswith("at a.a.a.a: the writer's record n.W41 is none of the reader's [null")
 
 
 def test_unions_of_many_records_in_each_other() -> None:

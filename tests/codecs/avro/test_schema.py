@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from spark_cep.codecs.avro.broken_records import explain_undecodable
 from spark_cep.codecs.avro.resolution import Resolution
 from spark_cep.codecs.avro.schema import parse
-from spark_cep.codecs.output.dead_letters import Reason, explain_undecodable
+from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.errors import SchemaError
 
 
@@ -118,7 +119,7 @@ def test_what_is_as_deep_as_allowed_is_worked_with() -> None:
         parsed, other = parse(each, "e"), parse({**each, "aliases": ["F"]}, "e")
         resolution = Resolution(parsed, other)
         assert not [*resolution.check(parsed.root, other.root, "")]
-        reason, _ = explain_undecodable(bytes(5), parsed, other)
+        reason, _ = explain_undecodable(b"", parsed, other)
         assert reason is Reason.UNDECODABLE
 
 

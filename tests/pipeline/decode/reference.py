@@ -224,7 +224,7 @@ class _Reference:
         if schema_id in self._catalogue.unreadable:
             return Fault.UNREADABLE_SCHEMA, None, {}
         if schema_id not in self._catalogue.writers:
-            return Fault.UNKNOWN_ID, None, {}
+            return Fault.UNKNOWN_SCHEMA, None, {}
         writers = self._catalogue.writers[schema_id]
         body = record.value[5:]
         branch = None

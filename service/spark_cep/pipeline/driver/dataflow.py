@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.codecs.output.outputs import OutputEncoder
-from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
-from spark_cep.codecs.registry.schema_lookup import SchemaLookup
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.config import Settings
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
@@ -26,7 +25,6 @@ from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.input.batch_limit import BatchLimit
 from spark_cep.pipeline.driver.input.source import DriverFiles, input_packets, limit_reads
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
-from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 from spark_cep.pipeline.match.key_group import MatchOptions
 from spark_cep.pipeline.match.match import Matching
 from spark_cep.pipeline.spark.private_api import offset_log, spark_type
@@ -34,7 +32,6 @@ from spark_cep.pipeline.tasks.batch_properties import tell_tasks
 from spark_cep.pipeline.tasks.match_operator import MatchOperator
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
 from spark_cep.pipeline.wire.packets import OUTPUT_SCHEMA
-from spark_cep.pipeline.wire.schema_ids import ranges_of
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 #: Spark's local property with the id of the query that a batch belongs to.
@@ -56,7 +53,7 @@ class Dataflow:
 
     settings: Settings
     rules: BatchRules
-    schemas: ResolvedSchemas
+    schemas: RecordFormat
     encoder: OutputEncoder
     control_file: Path
     delivery: ExactlyOnce
@@ -106,17 +103,17 @@ class Dataflow:
             assert query is not None
             rules = self.rules.of(batch, partial(ends, spark, query, batch - 1))
             late_until = before(batch)
-            known = self.schemas.ids
+            known = self.schemas.known
             decided = None
             if partly_written is not None and partly_written.batch == batch:
-                known = decided = partly_written.schema_ids
+                known = decided = partly_written.schemas
             offsets, before_it = (batch_offsets(spark, query, n) for n in (batch, batch - 1))
             planned = planned_at(spark, query, batch)
             tell_tasks(
                 context,
                 TaskProperties(planned, late_until, offsets, before_it, decided, rules.text),
             )
-            output = WrittenBatch(query, batch, ranges_of(known), offsets)
+            output = WrittenBatch(query, batch, known, offsets)
             writer = PartitionWriter(self.delivery, output, first=not begun)
             begun = True
             reports = frame.mapInArrow(writer, report_schema).collect()
@@ -151,8 +148,7 @@ class Dataflow:
     @property
     def packing(self) -> Packing:
         """The packing of events, with the schemas that are known by now."""
-        lookup = SchemaLookup(registry_settings(self.settings))
-        return Packing(self.schemas.snapshot(), lookup, self._options)
+        return Packing(self.schemas.snapshot(), self._options)
 
     def _match_options(self) -> MatchOptions:
         time = self.settings.time

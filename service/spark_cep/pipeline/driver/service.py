@@ -22,8 +22,8 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from spark_cep import __version__
+from spark_cep.codecs.formats import record_format
 from spark_cep.codecs.registry.registry import Registry
-from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.config import Settings
 from spark_cep.errors import (
     CircuitBreakerError,
@@ -63,7 +63,7 @@ from spark_cep.pipeline.driver.observe.progress import BatchReport, begin_topics
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.output_setup import output_encoder, start_delivery
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
-from spark_cep.pipeline.driver.rules.job_plan import input_topics, registry_settings
+from spark_cep.pipeline.driver.rules.job_plan import input_topics
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.driver.rules.rule_topics import RuleTopics
 from spark_cep.pipeline.driver.rules.rule_watch import RuleWatch
@@ -151,15 +151,15 @@ class Service:
             source = stack.enter_context(closing(source_of(self._settings)))
             name = self._settings.rules.overrides_topic
             overrides = stack.enter_context(closing(OverrideTopic(self._settings.kafka, name)))
-            registry = Registry(registry_settings(self._settings), sleep=self._retries.sleep)
+            registry = stack.enter_context(
+                Registry.opened(self._settings.registry, self._retries.sleep)
+            )
             try:
                 # A newer run may take over from one that does not end.
                 with held(str(self._settings.state.checkpoint), alone=False):
                     self._run(registry, source, overrides, scratch, planned_batch_only)
             except StopRequestedError:
                 pass
-            finally:
-                registry.close()
             trip = self._breaker.job_trip
             if trip is not None:
                 topic = self._settings.outputs.topics.dead_letters
@@ -176,7 +176,7 @@ class Service:
 
     def _run(
         self,
-        registry: Registry,
+        registry: Registry | None,
         source: RuleSource,
         overrides: OverrideTopic,
         scratch: Path,
@@ -190,7 +190,7 @@ class Service:
         existing = cluster.topics()
         topics = input_topics(settings, existing)
         begin_topics(self._metrics, topics)
-        schemas = retry(lambda: resolve_schemas(settings, registry, existing))
+        schemas = retry(lambda: record_format(settings, registry, existing))
         at_start.check(schemas)
         encoder = output_encoder(settings, registry, cluster, retry)
         control_file = scratch / "control.json"
@@ -239,7 +239,6 @@ class Service:
                 stop=self.stop,
                 stopping=self._stopping,
                 partly_written=begun,
-                learn=partial(schemas.learn, registry),
                 retry=self._retries.while_running,
                 outage=outage,
                 breaker=self._breaker,

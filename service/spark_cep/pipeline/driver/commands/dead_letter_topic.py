@@ -18,6 +18,7 @@ from spark_cep.codecs.avro.schema import without_defaults
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import locate
 from spark_cep.codecs.registry.registry import Registry
+from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
@@ -26,7 +27,6 @@ from spark_cep.pipeline.driver.kafka.partition_reader import (
     CONSUMER,
     PartitionReader,
 )
-from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 
 _MOST_FOREIGN: Final = 20
 _NAME: Final = "sparkcep.v1.DeadLetter"
@@ -75,7 +75,9 @@ def newest_letters(
             f"outputs.topics.dead_letters: {topic} does not exist on"
             f" {settings.kafka.bootstrap_servers}; the job creates it when it starts"
         )
-    registry = Registry(registry_settings(settings))
+    if settings.registry is None:
+        raise no_registry("dead letters")
+    registry = Registry(RegistrySettings.of(settings.registry))
     consumer = cluster.consumer("spark-cep-dead-letters", **CONSUMER)
     decoder = _Decoder(registry)
     letters: list[Letter] = []
