@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
+from spark_cep.columns.vectors import Bytes
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import RecordType, SqlType
 
@@ -47,7 +47,7 @@ class RecordReader(ABC):
     """Reads columns out of records; picklable."""
 
     @abstractmethod
-    def read(self, topic: str, values: ByteColumn) -> Read:
+    def read(self, topic: str, values: Bytes) -> Read:
         """The columns of the records with these values, of one topic."""
 
     @abstractmethod

@@ -18,10 +18,9 @@ import numpy as np
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read, RecordFormat, RecordReader, Wanted
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, representation, to_whole
-from spark_cep.columns.vectors import LENGTH_BITS
+from spark_cep.columns.vectors import LENGTH_BITS, Bytes
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.errors import StateError
@@ -136,13 +135,14 @@ class _ValueReader(RecordReader):
         """Values of Python have no faults."""
         raise NotImplementedError(value, fault, number)
 
-    def read(self, topic: str, values: ByteColumn) -> Read:  # noqa: ARG002  of any topic
+    def read(self, topic: str, values: Bytes) -> Read:  # noqa: ARG002  of any topic
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         count, data = len(values), bytearray(b"\0")
         wholes = np.zeros((count, max(1, self.width)), np.int64)
         doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
         types = np.empty(count, np.int32)
         for row, record in enumerate(values.values()):
+            assert record is not None
             types[row], time, columns = unpack(record)
             columns[_TIME] = time
             for column in self.columns[types[row]]:
@@ -235,15 +235,13 @@ def records_of(records: Iterable[ValueRecord]) -> Iterator[KafkaRecords]:
         by_partition.setdefault(record.at[:2], []).append(record)
     for (topic, partition), several in by_partition.items():
         count = len(several)
-        nothing = ByteColumn(
-            np.zeros(1, np.uint8), np.zeros(count + 1, np.int64), np.zeros(count, np.uint8)
-        )
+        nothing = Bytes.of([None] * count)
         yield KafkaRecords(
             topic,
             partition,
             np.array([record.at.offset for record in several], np.int64),
             np.array([record.time for record in several], np.int64),
-            ByteColumn.of([record.value for record in several]),
+            Bytes.of([record.value for record in several]),
             nothing,
             nothing,
         )

@@ -23,6 +23,7 @@ from spark_cep.codecs.record_reader import Read
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, from_whole, representation, to_whole
+from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import SchemaError
 from spark_cep.pattern.types import (
     BINARY,
@@ -84,12 +85,8 @@ def layouts_of(writer: Any, reader: Any, *columns: str) -> tuple[Layouts, dict[s
 
 def read(layouts: Layouts, *bodies: bytes) -> Read:
     """Records with these bodies."""
-    values = [frame(1, body) for body in bodies]
-    data = np.frombuffer(b"".join(values), np.uint8)
-    ends = np.cumsum([0, *map(len, values)]).astype(np.int64)
-    ends.flags.writeable = False
-    present = np.ones(len(values), bool)
-    return layouts.read(data, ends, present.view(np.uint8), np.zeros(len(values), np.int32))
+    values = Bytes.of([frame(1, body) for body in bodies])
+    return layouts.read(values, np.zeros(len(values), np.int32))
 
 
 def other(layouts: Layouts, found: Read, row: int, vector: int) -> Any:

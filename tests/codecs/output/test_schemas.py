@@ -14,7 +14,7 @@ from spark_cep.codecs.output.fields import RECORDS, Contract, Record
 from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import schema_text, with_tables
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.vectors import Bytes
 from tests.codecs.output.test_outputs import noon
 from tests.codecs.output.test_result_columns import OUTPUT_TOPICS, both, plan, stream
 
@@ -44,9 +44,9 @@ class JsonResults:
         assert origin
         return json.dumps(RECORDS[contract].values(result, now)).encode()
 
-    def values(self, contract: Contract, columns: FieldColumns, now: int) -> ByteColumn:
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> Bytes:
         """As the protocol says."""
-        return ByteColumn.of(
+        return Bytes.of(
             [
                 json.dumps(self._row(RECORDS[contract], columns, now, row)).encode()
                 for row in range(len(columns.row))
@@ -78,7 +78,7 @@ class JsonResults:
             value: Any = now if field.of is None else field.column and field.column(columns)
             if isinstance(value, Chosen):
                 number = value.numbers[row]
-                value = None if number < 0 else value.texts.values()[number].decode()
+                value = None if number < 0 else value.texts.text(number)
             elif isinstance(value, np.ndarray):
                 value = value[row].item()
             found[field.name] = bool(value) if field.type.value == "boolean" else value

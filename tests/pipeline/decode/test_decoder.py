@@ -25,7 +25,7 @@ from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame, read_schema_id
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.columns.loops.byte_loops import copy_bytes
-from spark_cep.columns.loops.text_hash import text_hashes
+from spark_cep.columns.loops.text_hash import place_hashes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.errors import SchemaError
 from spark_cep.event_times import KAFKA_TIMESTAMP
@@ -466,7 +466,7 @@ def test_columns_that_cannot_be_read() -> None:
 def test_it_is_compiled_before_the_first_batch() -> None:
     """Reading needs no code but what workers load as they start."""
     prepare()
-    loops = [read_records, copy_bytes, number_texts, set_masks, text_hashes]
+    loops = [read_records, copy_bytes, number_texts, set_masks, place_hashes]
     before = [list(each.signatures) for each in loops]
     assert all(before)
     random = Random(3)

@@ -22,9 +22,9 @@ from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read, RecordFormat, RecordReader, Wanted
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, representation, to_whole
+from spark_cep.columns.vectors import Bytes
 from spark_cep.pattern.types import RecordType, record_type
 from spark_cep.pipeline.decode.column_bytes import MOST_BYTES
 from spark_cep.pipeline.decode.decoder import Decoder, pieces
@@ -95,7 +95,7 @@ class JsonReader(RecordReader):
             return Reason.UNDECODABLE, f"the value is not JSON: {error}"
         raise AssertionError(value)
 
-    def read(self, topic: str, values: ByteColumn) -> Read:
+    def read(self, topic: str, values: Bytes) -> Read:
         """One record after the other."""
         assert topic == "t"
         count, data = len(values), bytearray()
@@ -103,8 +103,8 @@ class JsonReader(RecordReader):
         doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
         types, faults = np.zeros(count, np.int32), np.zeros(count, np.int32)
         for row in range(count):
-            line = values.data[values.ends[row] : values.ends[row + 1]].tobytes()
-            if values.present is not None and not values.present[row]:
+            line = values.value(row)
+            if line is None:
                 faults[row] = Fault.TOMBSTONE
                 continue
             try:

@@ -17,8 +17,8 @@ from spark_cep.codecs.output.loops import result_bytes as loops
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import AVRO_TYPES, schema_text
 from spark_cep.codecs.registry.framing import frame
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import Bytes, texts_together
 from spark_cep.errors import OutputError
 
 _PARTS = {
@@ -53,7 +53,7 @@ class AvroResults:
             raise OutputError(f"{origin} cannot be written as Avro: {error}") from error
         return frame(self._schema_id(contract), body.getvalue())
 
-    def values(self, contract: Contract, columns: FieldColumns, now: int) -> ByteColumn:
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> Bytes:
         """See :class:`~spark_cep.codecs.output.outputs.ResultEncoder`."""
         record, texts = RECORDS[contract], _Texts()
         steps = next(f.type for f in record.fields if isinstance(f.type, Record))
@@ -70,7 +70,7 @@ class AvroResults:
             columns.ends, columns.step, of_row.parts, of_row.matrix, of_step.parts, of_event.parts,
             of_event.matrix, *texts.together().pool, out, ends,
         )  # fmt: skip
-        return ByteColumn(out[: ends[-1]], ends)
+        return Bytes.of_ends(out[: ends[-1]], ends)
 
     def _schema_id(self, contract: Contract) -> int:
         found: int = getattr(self, contract.replace("-", "_"))
@@ -81,20 +81,18 @@ class _Texts:
     """Columns of texts, one behind the other."""
 
     def __init__(self) -> None:
-        self._columns: list[ByteColumn] = []
+        self._columns: list[Bytes] = []
         self._count = 0
 
-    def add(self, column: ByteColumn) -> int:
+    def add(self, column: Bytes) -> int:
         """The number of its first text among all."""
         self._columns.append(column)
         self._count += len(column)
         return self._count - len(column)
 
-    def together(self) -> ByteColumn:
+    def together(self) -> Bytes:
         """All of them."""
-        lengths = np.concatenate([column.lengths for column in self._columns])
-        data = np.concatenate([column.data[: column.ends[-1]] for column in self._columns])
-        return ByteColumn(data, np.append(0, np.cumsum(lengths)))
+        return texts_together(self._columns)
 
 
 class _Level:
@@ -142,7 +140,7 @@ class _Level:
     def _write_constant(self) -> None:
         constant, self._constant = self._constant, b""
         if constant:
-            number = self._texts.add(ByteColumn.of([constant]))
+            number = self._texts.add(Bytes.of([constant]))
             self._part(loops.CONSTANT, number, len(constant))
 
     @property

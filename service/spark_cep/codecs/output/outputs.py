@@ -17,7 +17,7 @@ import numpy as np
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.output.fields import Contract
 from spark_cep.codecs.output.result_columns import EncodedResults, FieldColumns
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.vectors import Bytes
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, Timeout
 
@@ -77,7 +77,7 @@ class ResultEncoder(Protocol):
     def value(self, contract: Contract, result: Any, now: int, origin: str) -> bytes:
         """The value of one record. OutputError, with its ``origin``, where it cannot be written."""
 
-    def values(self, contract: Contract, columns: FieldColumns, now: int) -> ByteColumn:
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> Bytes:
         """The values of results that are columns, byte for byte those that each would have."""
 
 

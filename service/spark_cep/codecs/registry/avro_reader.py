@@ -18,8 +18,8 @@ from spark_cep.codecs.record_reader import Read, RecordReader, Wanted
 from spark_cep.codecs.registry.framing import PREFIX_LENGTH, FramingError, read_schema_id
 from spark_cep.codecs.registry.schema_ids import ids_in
 from spark_cep.codecs.registry.schema_lookup import UnknownIds
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
+from spark_cep.columns.vectors import Bytes
 
 if TYPE_CHECKING:
     from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
@@ -36,13 +36,10 @@ class AvroReader(RecordReader):
     schemas: ResolvedSchemas
     unknown: UnknownIds
 
-    def read(self, topic: str, values: ByteColumn) -> Read:
+    def read(self, topic: str, values: Bytes) -> Read:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         kind = self.kind_of_topic.get(topic, self.other_topics)
-        present = values.present
-        if present is None:
-            present = np.ones(len(values), np.uint8)
-        return self.layouts.read(*values.pool, present, np.full(len(values), kind, np.int32))
+        return self.layouts.read(values, np.full(len(values), kind, np.int32))
 
     def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""

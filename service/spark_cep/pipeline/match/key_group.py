@@ -35,7 +35,7 @@ from spark_cep.matcher.snapshot import decode_batch, encode_batch
 from spark_cep.model import LateEvent
 from spark_cep.pipeline.match.batch_events import BatchEvents, Sized
 from spark_cep.pipeline.match.drains import Drains
-from spark_cep.pipeline.match.slot_columns import bytes_of, vector_of
+from spark_cep.pipeline.match.slot_columns import vector_of
 from spark_cep.pipeline.match.spool import SLICE, slices
 from spark_cep.pipeline.match.watermark import Clock, Policy
 from spark_cep.pipeline.state.bucket_storage import BucketStorage
@@ -43,6 +43,7 @@ from spark_cep.pipeline.state.buckets import BucketKeys, buckets_of, hashes_of
 from spark_cep.pipeline.state.entries import Entries, Load, Store, bucket_of
 from spark_cep.pipeline.state.group_format import FORMAT, check_format
 from spark_cep.pipeline.state.known_rules import KnownRules
+from spark_cep.pipeline.wire.arrow_bytes import bytes_of
 from spark_cep.pipeline.wire.event_packets import (
     MICROS_COLUMN,
     TYPE_COLUMN,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_cep.columns.representation import Representation, representation
-from spark_cep.columns.vectors import LENGTH_BITS, Bytes, Flags, Numbers, Objects, Vector
+from spark_cep.columns.vectors import Flags, Numbers, Objects, Vector
 from spark_cep.matcher.batch.events import SlotType
 from spark_cep.packing import unpack
-
-_NO_BYTES = np.zeros(0, np.uint8)
+from spark_cep.pipeline.wire.arrow_bytes import bytes_of
 
 
 def vector_of(column: pa.Array, slot: SlotType) -> Vector:
@@ -32,17 +30,6 @@ def vector_of(column: pa.Array, slot: SlotType) -> Vector:
     if pa.types.is_binary(column.type):
         values = [None if value is None else unpack(value) for value in values]
     return Objects(values)
-
-
-def bytes_of(column: pa.Array) -> Bytes:
-    """A column of text or bytes, with the same memory."""
-    count, nulls = len(column), _nulls(column)
-    _, ends, data = column.buffers()
-    if data is None or not count:
-        return Bytes(np.zeros(count, np.int64), nulls, _NO_BYTES)
-    ends = np.frombuffer(ends, np.int32)[column.offset : column.offset + count + 1].astype(np.int64)
-    places = ends[:-1] << LENGTH_BITS | np.diff(ends)
-    return Bytes(places, nulls, np.frombuffer(data, np.uint8))
 
 
 def _nulls(column: pa.Array) -> Flags:
