@@ -137,7 +137,10 @@ def event_masks(
         np.array(look_ups, np.int64).reshape(-1, 2),
         np.array(masks, np.int64).reshape(-1, words),
         np.cumsum([0, *(len(each.programs) for each in found)]),
-        np.concatenate([np.zeros((0, 2), np.int64), *map(_targets, found)]),
+        # For each program, the word and the bits of its conditions.
+        np.array(
+            [(word, mask) for o in found for (_, word), (_, mask) in o.programs.items()], np.int64
+        ).reshape(-1, 2),
         _operations(programs, numbers),
         _numbered(vectors, numbers),
         data,
@@ -244,12 +247,6 @@ def _answers(
             answers[OF_FIRST + numbers[text]] = true_of((text,), ()) is True
         masks[~answers, bit.word] &= ~bit.mask
     return masks
-
-
-def _targets(one: _OfType) -> NDArray[np.int64]:
-    """Return, for each program, the word and the bits of its conditions."""
-    targets = [(word, mask) for (_, word), (_, mask) in one.programs.items()]
-    return np.array(targets, np.int64).reshape(-1, 2)
 
 
 def _operations(programs: Sequence[Program], numbers: Mapping[str, int]) -> Programs:

@@ -104,7 +104,10 @@ class Packer:
                 decoded = perf_counter_ns()
                 decoding += decoded - began
                 self._count(tallies)
-                self._count_failures(failures)
+                for letter in failures:
+                    count_dead_letter(
+                        self._counts, letter.reason, letter.rule_id, letter.rule_version
+                    )
                 letters = list(self.judged(reader, rows)) if rows.num_rows else []
                 packets = list(self._take(rows)) if rows.num_rows else []
                 busy += perf_counter_ns() - decoded
@@ -137,8 +140,8 @@ class Packer:
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int, bytes]]:
         usable = unkeyed = None
-        if _has_faults(batch):
-            faults = batch.column("fault")
+        faults = batch.column("fault")
+        if pc.max(faults).as_py() > Fault.NOT_READ:
             unkeyed = pc.equal(faults, int(Fault.MISSING_KEY))
             if pc.any(unkeyed).as_py():
                 for events in UnkeyedEvents.several(self._unkeyed(batch.filter(unkeyed))):
@@ -245,11 +248,6 @@ class Packer:
                 record_value=row["value"],
             )
 
-    def _count_failures(self, letters: Iterable[DeadLetter]) -> None:
-        """Count dead letters of conditions."""
-        for letter in letters:
-            count_dead_letter(self._counts, letter.reason, letter.rule_id, letter.rule_version)
-
     def _unkeyed(self, rows: pa.RecordBatch) -> Iterator[Unkeyed]:
         """Events whose key, or a part of it, is null, though a rule of steps needs it."""
         columns = ("topic", "partition", "offset", "time", "record_key", "value", "headers")
@@ -276,7 +274,3 @@ class Packer:
             f"the event time is more than {self.max_ahead_ms} ms ahead of the record's timestamp or"
             f" of the clock; or {years[15:]}"
         )
-
-
-def _has_faults(batch: pa.RecordBatch) -> bool:
-    return bool(pc.max(batch.column("fault")).as_py() > Fault.NOT_READ)

@@ -14,7 +14,6 @@ from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.decode.pack import Packer
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
-from spark_cep.rules.plans import plan_of
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,3 @@ class Packing:
             max_ahead_ms=self.options.max_ahead_ms,
             decoder=decoder,
         )
-
-    def packer_of(self, rules: str) -> Packer:
-        """The packer for rules as :func:`~spark_cep.rules.plans.encoded` gives them. Raises as
-        :meth:`packer`."""
-        return self.packer(plan_of(rules))
