@@ -49,6 +49,7 @@ from tests.matcher.runs import END_OF_TIME, KEY
 from tests.programs.test_programs import compiled_whole, moment, record, where
 from tests.reference.local import LocalJob
 from tests.reference.row_pattern.compiled import Loops
+from tests.reference.row_pattern.results import objects
 
 Pair = tuple[Any, Any]
 
@@ -315,7 +316,7 @@ def by_row_pattern(operation: Operation, cases: Sequence[Case]) -> list[bool]:
     table = EventTable.of(rows, names, matcher.slots)
     key = np.arange(len(rows)) // count
     run = matcher.apply(RowPatternStates(), table, key, 1, names, closed=True)
-    found = {key for piece in run for key, _ in piece.objects()}
+    found = {key for piece in run for key, _ in objects(piece)}
     return [number in found for number in range(len(cases))]
 
 
@@ -340,6 +341,7 @@ def check(place: str, operation: Operation, pairs: Iterable[Pair]) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.slow
 def test_at_the_ends(place: str) -> None:
     """Each value with each other one."""
     for operation in PLACES[place][1]:

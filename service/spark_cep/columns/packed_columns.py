@@ -56,88 +56,91 @@ class PackedColumn(NamedTuple):
     values: Vector | NDArray[Any]
 
 
-class _Measured(NamedTuple):
-    """A column about to be written, by block: tag, least, width, bytes in all."""
+class _Parts(NamedTuple):
+    """A column about to be written: its kind, numbers, NULLs if there are some, and the bytes that
+    numbers are lengths of."""
 
-    ends: I64
+    kind: int
     numbers: I64
-    nulls: Flags
-    texts: Bytes | None
-    tags: NDArray[np.uint8]
-    least: I64
-    width: I64
-    sizes: I64
+    nulls: Flags | None = None
+    texts: Bytes | None = None
+
+    @classmethod
+    def of(cls, values: Vector | NDArray[Any]) -> _Parts:
+        """The parts of a column with these values."""
+        if isinstance(values, np.ndarray):
+            return cls(_WHOLE, values)
+        kind = _BYTES
+        if isinstance(values, Objects):
+            kind = _OBJECTS
+            values = Bytes.of([None if each is None else pack(each) for each in values.values])
+        nulls = np.ascontiguousarray(values.nulls)
+        some = nulls if nulls.any() else None
+        if isinstance(values, Bytes):
+            places = np.ascontiguousarray(values.places)
+            return cls(kind, values.lengths, some, Bytes(places, nulls, values.data))
+        numbers = np.where(nulls, 0, values.values)
+        kind = _DOUBLE if numbers.dtype == np.float64 else _WHOLE
+        return cls(kind, numbers.view(np.int64), some)
 
 
 def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> list[bytes]:
     """The columns, in blocks of ``format`` ``form``. ``ends``: by table, where the rows of each
     block end."""
-    measured = [_measured(column, ends[column.table]) for column in columns]
     count = len(ends[0])
+    if not count:
+        return []
+    parts = [_Parts.of(column.values) for column in columns]
+    tables = np.array([column.table for column in columns])
+    ends_of = np.stack(ends)
+    rows = np.diff(ends_of, prepend=0)
+    # All numbers in one array, so that each of the loops runs once.
+    numbers = np.concatenate([part.numbers for part in parts], dtype=np.int64, casting="unsafe")
+    starts = np.cumsum([0, *(len(part.numbers) for part in parts[:-1])])
+    shape = len(columns), count
+    least, width, sizes, of_nulls = np.zeros((4, *shape), np.int64)
+    measure(numbers, starts, tables, ends_of, least, width, sizes)
+    tags = np.empty(shape, np.uint8)
+    tags[:] = np.array([[part.kind] for part in parts])
+    for place, part in enumerate(parts):
+        if part.nulls is not None:
+            of_block, of_rows = _of_blocks(part.nulls, ends[tables[place]]), rows[tables[place]]
+            tags[place, (of_block == of_rows) & (of_rows > 0)] |= ALL_NULL
+            some = (of_block > 0) & (of_block < of_rows)
+            tags[place, some] |= SOME_NULL
+            of_nulls[place] = np.where(some, (of_rows + 7) // 8, 0)
+        if part.texts is not None:
+            sizes[place] += _of_blocks(part.numbers, ends[tables[place]])
+    sizes += of_nulls + 1
     header = HEADER + COUNT * len(ends)
-    sizes = np.full(count, header, np.int64) + sum(each.sizes for each in measured)
-    stops = np.cumsum(sizes)
-    at = stops - sizes
-    out = np.zeros(int(stops[-1]) if count else 0, np.uint8)
-    out[at] = form
+    stops = np.cumsum(sizes.sum(axis=0) + header)
+    out = np.zeros(int(stops[-1]), np.uint8)
+    begins = np.append(0, stops[:-1])
+    out[begins] = form
     for place, byte in enumerate((len(columns) & 0xFF, len(columns) >> 8), 1):
-        out[at + place] = byte
-    counts = np.stack([np.diff(each, prepend=0) for each in ends], axis=1).astype("<u4")
-    rows = at[:, None] + np.arange(HEADER, header)
-    out[rows] = np.ascontiguousarray(counts).view(np.uint8).reshape(rows.shape)
-    at += header
-    for each in measured:
-        out[at] = each.tags
-        at += 1
-        write_nulls(each.nulls, each.ends, each.tags, out, at)
-        write_numbers(each.numbers, each.ends, each.least, each.width, out, at)
-        if each.texts is not None:
-            write_bytes(each.texts.data, each.texts.places, each.nulls, each.ends, out, at)
+        out[begins + place] = byte
+    counts = begins[:, None] + np.arange(HEADER, header)
+    out[counts] = np.ascontiguousarray(rows.T, "<u4").view(np.uint8)
+    at = begins + header + np.cumsum(sizes, axis=0) - sizes
+    out[at] = tags
+    at += 1
+    for place, part in enumerate(parts):
+        if part.nulls is not None:
+            write_nulls(part.nulls, ends_of[tables[place]], tags[place], out, at[place])
+    at += of_nulls
+    write_numbers(numbers, starts, tables, ends_of, least, width, out, at)
+    for place, part in enumerate(parts):
+        if part.texts is not None:
+            of, texts = ends_of[tables[place]], part.texts
+            write_bytes(texts.data, texts.places, texts.nulls, of, out, at[place])
     whole = out.tobytes()
-    starts = (stops - sizes).tolist()
-    return [whole[start:stop] for start, stop in zip(starts, stops.tolist(), strict=True)]
-
-
-def _measured(column: PackedColumn, ends: I64) -> _Measured:
-    kind, numbers, nulls, texts = _parts(column.values)
-    count = len(ends)
-    least, width, sizes = np.zeros((3, count), np.int64)
-    measure(numbers, ends, least, width, sizes)
-    rows = np.diff(ends, prepend=0)
-    tags = np.full(count, kind, np.uint8)
-    if nulls.any():
-        of_block = _of_blocks(nulls, ends)
-        tags[(of_block == rows) & (rows > 0)] |= ALL_NULL
-        some = (of_block > 0) & (of_block < rows)
-        tags[some] |= SOME_NULL
-        sizes += np.where(some, (rows + 7) // 8, 0)
-    if texts is not None:
-        sizes += _of_blocks(numbers, ends)
-    return _Measured(ends, numbers, nulls, texts, tags, least, width, sizes + 1)
+    return [whole[a:b] for a, b in zip(begins.tolist(), stops.tolist(), strict=True)]
 
 
 def _of_blocks(values: NDArray[Any], ends: I64) -> I64:
     """The sum of each block's values."""
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(values, dtype=np.int64)])
     return np.diff(sums[ends], prepend=0)
-
-
-def _parts(values: Vector | NDArray[Any]) -> tuple[int, I64, Flags, Bytes | None]:
-    """Kind, numbers, NULLs, and the bytes that numbers are lengths of."""
-    if isinstance(values, np.ndarray):
-        return _WHOLE, np.ascontiguousarray(values, np.int64), np.zeros(len(values), bool), None
-    kind = _BYTES
-    if isinstance(values, Objects):
-        kind = _OBJECTS
-        values = Bytes.of([None if each is None else pack(each) for each in values.values])
-    nulls = np.ascontiguousarray(values.nulls)
-    if isinstance(values, Bytes):
-        places = np.ascontiguousarray(values.places)
-        return kind, values.lengths, nulls, Bytes(places, nulls, values.data)
-    numbers = np.where(nulls, 0, values.values)
-    if numbers.dtype == np.float64:
-        return _DOUBLE, numbers.view(np.int64), nulls, None
-    return _WHOLE, numbers, nulls, None
 
 
 class PackedColumns:

@@ -62,14 +62,16 @@ class KeysState:
 class KeysMatcher:
     """All rules of one partitioning, applied to many keys at once. Holds no state.
 
-    With ``columns``, what rules find stays columns where they emit nothing but coordinates."""
+    With ``columns``, matches and timeouts stay columns, but for those of rules of steps that emit
+    more than coordinates."""
 
     def __init__(
         self, partitioning: Partitioning, types: RecordTypes, columns: bool = False
     ) -> None:
         self.partitioning = partitioning
         self._steps = StepRules(partitioning, types, columns=columns)
-        self._row_patterns = RowPatternRules(partitioning, columns=columns)
+        self._row_patterns = RowPatternRules(partitioning)
+        self._columns = columns
         self._meanings: dict[tuple[int, ...], Meaning] = {}
 
     @property
@@ -110,8 +112,10 @@ class KeysMatcher:
         # Their order is all that microseconds are for, but in SQL.
         known = together([state.events, replace(new, micros=None)])
         fresh = NewEvents(known, keys, batch.masks, key, mask, new.all_micros)
-        held = yield from _run(self._steps, state.held, fresh, watermark, names)
-        in_sql = yield from _run(self._row_patterns, state.row_patterns, fresh, watermark, names)
+        held = yield from self._run(self._steps, state.held, fresh, watermark, names)
+        in_sql = yield from self._run(
+            self._row_patterns, state.row_patterns, fresh, watermark, names
+        )
         state.held, state.row_patterns = held, in_sql
         # Keys of which nothing is remembered lose their number.
         kept = reduce(np.union1d, [each.events for each in state.remembered])
@@ -124,6 +128,15 @@ class KeysMatcher:
         for each in state.remembered:
             each.renumber(key_number, event_number)
 
+    def _run(
+        self, engine: Engine[State], state: State, fresh: NewEvents, watermark: int, names: Names
+    ) -> Generator[Outputs, None, State]:
+        """Yield what an engine finds; returns the state that it leaves."""
+        run = engine.run(state, fresh, watermark, names)
+        for outputs in run:
+            yield outputs if self._columns else outputs.as_objects()
+        return run.state
+
     def live(self, state: KeysState, names: Names) -> Iterator[PartialMatch]:
         """The partial matches, key by key; behind them those of rules in SQL."""
         yield from self._steps.live(state.held, state.events, state.keys, names)
@@ -134,15 +147,6 @@ class KeysMatcher:
     ) -> Iterator[tuple[str | None, int, RuleState]]:
         """Yield the state of rules of steps as objects: key, rule number, state."""
         return rule_states(state, names, self.slots)
-
-
-def _run(
-    engine: Engine[State], state: State, fresh: NewEvents, watermark: int, names: Names
-) -> Generator[Outputs, None, State]:
-    """Yield what an engine finds; returns the state that it leaves."""
-    run = engine.run(state, fresh, watermark, names)
-    yield from run
-    return run.state
 
 
 def _numbers(used: I64, count: int) -> I64:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,10 +24,22 @@ from spark_cep.codecs.output.outputs import (
 from spark_cep.codecs.output.result_columns import EncodedResults
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
-from spark_cep.matcher.findings.results import ResultKind
 from spark_cep.model import Coordinates, Match, Timeout
 from spark_cep.pattern.document.loading import load_rules
-from spark_cep.pattern.types import BIGINT, STRING, RecordType
+from spark_cep.pattern.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    RecordType,
+)
 from tests.codecs.output.test_outputs import noon
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import keyed_streams, rules
@@ -204,32 +221,99 @@ IN_SQL = {
         f"ORDER BY ts MEASURES v AS v PATTERN (A B C) {WITHIN} "
         "A AS NEXT(v, 2) >= v, B AS v = 1, C AS v = 1"
     ),
+    "a match without rows stands before one": (
+        f"PARTITION BY k ORDER BY ts MEASURES MATCH_NUMBER() AS m, CLASSIFIER() AS c, v AS v "
+        f"AFTER MATCH SKIP TO NEXT ROW PATTERN (A*) {WITHIN} A AS v = 0"
+    ),
 }
+EVENT = RecordType({"k": STRING, "ts": BIGINT, "v": BIGINT})
+
+
+def in_sql(clause: str, event: RecordType) -> tuple[RuleSetPlan, RecordTypes]:
+    """The plan of a rule, and the type of the events of topic ``t``."""
+    types = RecordTypes((("t", "Event", event),))
+    statement = f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"
+    return compile_rules([sql_rule(statement, event, rule_id="правило")], types), types
+
+
+def rows_of_letters(values: Sequence[Mapping[str, Any]]) -> list[Record]:
+    """Events of two keys with these columns."""
+    return [
+        Record(
+            Coordinates(TOPICS[number % 3], number % 5, number),
+            number + 4 * (number // 9),
+            {"k": "xy"[number % 2], "ts": 0, **columns},
+            "t",
+        )
+        for number, columns in enumerate(values)
+    ]
 
 
 @pytest.mark.parametrize("name", IN_SQL)
 def test_rules_in_sql(name: str) -> None:
-    """Their timeouts; matches have columns of the result, and stay objects."""
-    event = RecordType({"k": STRING, "ts": BIGINT, "v": BIGINT})
-    types = RecordTypes((("t", "Event", event),))
-    statement = f"SELECT * FROM t MATCH_RECOGNIZE ({IN_SQL[name]})"
-    plan = compile_rules([sql_rule(statement, event, rule_id="правило")], types)
-    records = [
-        Record(
-            Coordinates(TOPICS[number % 3], number % 5, number),
-            number + 4 * (number // 9),
-            {"k": "xy"[number % 2], "ts": 0, "v": int(value)},
-            "t",
-        )
-        for number, value in enumerate("1110121012201120011210120112201210")
-    ]
+    """Their matches and timeouts, with and without rows; rows of the result stay objects."""
+    plan, types = in_sql(IN_SQL[name], EVENT)
+    records = rows_of_letters([{"v": int(v)} for v in "1110121012201120011210120112201210"])
     as_objects, as_columns, job = both(plan, records, encoder(), types)
     assert as_columns == as_objects
-    left = job.outputs.timeouts
-    if name == "some have no row":
-        assert left
-        assert not any(each.steps for each in left)
-    else:
-        assert not left
-        assert sum(map(len, job.outputs.results)) > 2
-    assert {each.kind for each in job.outputs.results} <= {ResultKind.TIMEOUT}
+    assert not job.outputs.matches + job.outputs.timeouts
+    found = [r.result(row) for r in job.outputs.results for row in range(len(r))]
+    assert len(found) > 2
+    takes = {bool(each.steps) for each in found}
+    assert takes == ({True} if "row at" in name or "exclusion" in name else {True, False})
+
+
+ALL_KINDS = RecordType(
+    {
+        "k": STRING,
+        "ts": BIGINT,
+        "v": BIGINT,
+        "small": INT,
+        "flag": BOOLEAN,
+        "real": DOUBLE,
+        "single": FLOAT,
+        "text": STRING,
+        "day": DATE,
+        "moment": TIMESTAMP,
+        "exact": DecimalType(10, 2),
+        "large": DecimalType(38, 2),
+        "list": ArrayType(BIGINT),
+        "raw": BINARY,
+    }
+)
+VALUES: list[dict[str, Any]] = [
+    {},
+    {
+        "small": -1, "flag": True, "real": math.nan, "single": 0.5, "text": "",
+        "day": date(1969, 12, 31), "moment": datetime(2026, 1, 1, tzinfo=UTC),
+        "exact": Decimal("-1.50"), "large": Decimal("1e30"), "list": [1, None], "raw": b"\0",
+    },
+    {
+        "small": 2**31 - 1, "flag": False, "real": -0.0, "single": -math.inf, "text": "тема\0",
+        "day": date(9999, 12, 31), "moment": datetime(1, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
+        "exact": Decimal("12345678.99"), "large": Decimal(0), "list": [], "raw": b"",
+    },
+]  # fmt: skip
+
+
+@settings(max_examples=20, derandomize=True, database=None, deadline=None)
+@given(st.lists(st.sampled_from(VALUES), min_size=12, max_size=40))
+def test_measures_of_all_types(values: list[dict[str, Any]]) -> None:
+    """NULLs among them, and values that Python computes."""
+    names = [name for name in ALL_KINDS.fields if name not in ("k", "ts", "v")]
+    measures = ", ".join(f"{row}.{name} AS {row}_{name}" for name in names for row in "ab")
+    clause = (
+        f"PARTITION BY k ORDER BY ts MEASURES {measures}, UPPER(a.text) AS up, COUNT(*) AS n,"
+        " SUM(real) AS total, MATCH_NUMBER() AS m, a.v * 9223372036854775807 AS none"
+        " AFTER MATCH SKIP TO NEXT ROW PATTERN (a b?) DEFINE b AS v = 1"
+    )
+    plan, types = in_sql(clause, ALL_KINDS)
+    nothing = dict.fromkeys(names)
+    records = rows_of_letters(
+        [{**nothing, **each, "v": 2**61 * (n % 3) + n % 2} for n, each in enumerate(values)]
+    )
+    as_objects, as_columns, job = both(plan, records, encoder(), types)
+    assert as_columns == as_objects
+    assert not job.outputs.matches
+    # The last row of each key waits for another.
+    assert sum(map(len, job.outputs.results)) == len(values) - 2

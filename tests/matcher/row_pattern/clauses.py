@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
-from spark_cep.matcher.row_pattern.results import (
-    MatchFound,
-    Result,
-    SkipFailed,
-    TimedOut,
-    Unmatched,
-)
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, RecordType
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
+from tests.reference.row_pattern.results import (
+    MatchFound,
+    Result,
+    SkipFailed,
+    TimedOut,
+    Unmatched,
+    objects,
+)
 from tests.row_pattern_oracle import Clause, Condition, OpenError, Seen
 
 
@@ -252,7 +253,7 @@ class CompiledMachine:
         events = EventTable.of(rows, self._names, self._loops.slots)
         key = np.zeros(len(rows), np.int64)
         run = self._loops.apply(self._states, events, key, time, self._names, closed=closed)
-        found = [result for piece in run for _, result in piece.objects()]
+        found = [result for piece in run for _, result in objects(piece)]
         assert found == wanted
         self.results += map(_shown, found)
         self._states = run.states

@@ -22,7 +22,6 @@ from spark_cep.matcher.row_pattern.calls import RowPatternCalls
 from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.loops import found_loops, key_loop
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
-from spark_cep.matcher.row_pattern.results import MatchFound, Result
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
@@ -38,6 +37,7 @@ from spark_cep.pattern.types import (
     RecordType,
 )
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
+from tests.reference.row_pattern.results import MatchFound, Result, objects
 
 EVENT = RecordType(
     {
@@ -187,7 +187,7 @@ class Both:
             self.names, closed=closed,
         )  # fmt: skip
         pieces = list(run)
-        found = [result for piece in pieces for result in piece.objects()]
+        found = [result for piece in pieces for result in objects(piece)]
         assert repr(found) == repr(wanted)
         assert not any(piece.failures or piece.output.failures for piece in pieces)
         self.pieces = len(pieces)
@@ -280,6 +280,7 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("batch", [5, 700])
+@pytest.mark.slow
 def test_tables_grow(name: str, batch: int) -> None:
     """The attempt of a key goes on over batches; the other key has another one."""
     pattern, defines, length = LONG[name]
@@ -358,7 +359,7 @@ def test_failed_condition(condition: str) -> None:
     matcher = _untyped(f"MEASURES n AS m PATTERN (A (B | C)) DEFINE A AS s = 'a', B AS {condition}")
     rows = [("a", 1), ("a", "much"), ("a", 1), ("a", 2)]
     found = _found(matcher, rows)
-    ((told,), results) = found.failures, [each for _, each in found.objects()]
+    ((told,), results) = found.failures, [each for _, each in objects(found)]
     assert [each.labels for each in results if isinstance(each, MatchFound)] == [
         ("A", "C"),
         ("A", "B"),

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher.row_pattern.results import MatchFound
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.sql import load_query
@@ -22,6 +21,7 @@ from spark_cep.pattern.types import BIGINT, STRING, RecordType
 from tests.matcher.row_pattern.clauses import row
 from tests.reference.local import LocalJob, Record
 from tests.reference.row_pattern import KeyState, RowPatternMatcher
+from tests.reference.row_pattern.results import MatchFound
 
 pytestmark = pytest.mark.slow
 

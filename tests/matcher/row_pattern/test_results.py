@@ -8,19 +8,13 @@ from typing import Any
 import pytest
 
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
-from spark_cep.matcher.row_pattern.results import (
-    MatchFound,
-    Result,
-    SkipFailed,
-    SkipFault,
-    TimedOut,
-    Unmatched,
-)
+from spark_cep.matcher.row_pattern.found import SkipFault
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
 from tests.matcher.row_pattern.clauses import row
 from tests.reference.row_pattern import KeyState, RowPatternMatcher
+from tests.reference.row_pattern.results import MatchFound, Result, SkipFailed, TimedOut, Unmatched
 
 EVENT = RecordType({"ts": BIGINT, "s": STRING, "v": BIGINT})
 MINUTE = 60_000

@@ -7,20 +7,20 @@ from typing import Any
 
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.row_pattern.evaluation import Binder, MeasureResults, NotYetKnownError, View
+from spark_cep.matcher.row_pattern.found import SkipFault
 from spark_cep.matcher.row_pattern.loops.tables import MOST_AGAIN, TRIED_AGAIN
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
-from spark_cep.matcher.row_pattern.results import (
+from spark_cep.model import Event
+from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
+from tests.reference.row_pattern.results import (
     GivenUp,
     MatchFound,
     OutputRow,
     Result,
     SkipFailed,
-    SkipFault,
     TimedOut,
     Unmatched,
 )
-from spark_cep.model import Event
-from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 from tests.reference.row_pattern.threads import ThreadRunner
 

@@ -8,7 +8,7 @@ an object, and of results that are columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -20,10 +20,11 @@ from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.values import output_value
 from spark_cep.columns.compilation import I64
 from spark_cep.match_ids import row_id
+from spark_cep.matcher.findings.results import Measured
 
 Contract = Literal["match", "match-row", "timeout", "dead-letter"]
-#: Numbers of all rows, texts of all rows, or the value that all rows have.
-Column = I64 | Chosen | Mapping[str, Any] | None
+#: Numbers of all rows, texts of all rows, values of all rows by name, or nothing in all of them.
+Column = I64 | Chosen | Sequence[Measured] | None
 
 
 class FieldType(Enum):
@@ -178,7 +179,7 @@ def _start(what: str) -> OutputField:
 
 _MEASURES = OutputField(
     "measures", FieldType.VALUES, f"The rule's measures by name. {_TRAVEL}", "measures",
-    lambda _: {},
+    lambda c: c.measures,
 )  # fmt: skip
 _STEPS = OutputField(
     "steps", _STEP_EVENTS, "The events taken, per step that has any, in the order of the steps.",

@@ -17,7 +17,7 @@ from spark_cep.codecs.output.loops.result_bytes import write_identities
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes, texts_of
 from spark_cep.match_ids import PERSON
-from spark_cep.matcher.findings.results import ResultKind, Results
+from spark_cep.matcher.findings.results import ResultKind, Results, step_names
 
 #: Characters of a match id.
 _ID_LENGTH = 32
@@ -59,7 +59,7 @@ class FieldColumns:
         keys = results.keys.take(used_keys)
         self.keys = keys
         self.key = np.where(keys.nulls, -1, np.arange(len(keys)))[key]
-        names = [[name.encode() for name in plan.steps] for plan in plans]
+        names = [[name.encode() for name in step_names(plan)] for plan in plans]
         self.steps = Bytes.of([name for each in names for name in each])
         self.first_step = np.cumsum([0, *map(len, names)]).astype(np.int64)
         self._by_name = np.array(
@@ -71,8 +71,12 @@ class FieldColumns:
             np.int64,
         )
         self.ends = results.ends.astype(np.int64)
-        owner = np.repeat(self.rule, np.diff(self.ends, prepend=0))
+        counts = np.diff(self.ends, prepend=0)
+        owner = np.repeat(self.rule, counts)
         self.step = results.step + self.first_step[owner]
+        steps = np.array([len(plan.steps) for plan in plans], np.int64)
+        #: How many of its events a row has taken, and does not only stand before.
+        self.taken = np.where(results.step[self.ends - counts] < steps[self.rule], counts, 0)
         self.topics = texts_of(results.names.topics)
         self.types, types = Bytes.numbered(
             None if name is None else name.encode() for name in results.names.types
@@ -84,6 +88,7 @@ class FieldColumns:
         self.time, self.start = results.time, results.starts
         self.already_matched = results.already_matched.astype(np.int64)
         self.row = np.arange(len(results))
+        self.measures = results.measures
 
     @cached_property
     def ids(self) -> Bytes:

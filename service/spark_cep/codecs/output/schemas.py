@@ -15,8 +15,10 @@ from typing import Any
 
 from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, OutputField, Record
 
-_SCALARS = ["null", "boolean", "long", "double", "string", "bytes"]
-_VALUES = {"type": "map", "values": [*_SCALARS, {"type": "array", "items": _SCALARS}]}
+SCALARS = ["null", "boolean", "long", "double", "string", "bytes"]
+#: One of the values of a map.
+VALUE = [*SCALARS, {"type": "array", "items": SCALARS}]
+_VALUES = {"type": "map", "values": VALUE}
 #: Each type in Avro.
 AVRO_TYPES: dict[FieldType, Any] = {
     FieldType.TEXT: "string",

@@ -35,7 +35,7 @@ class RegistrySettings:
     key_password: str | None = field(default=None, repr=False)
     timeout_seconds: float = 10.0
     max_attempts: int = 5
-    first_wait_seconds: float = 0.2
+    first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 10.0
 
     @classmethod
@@ -59,8 +59,6 @@ class RegistrySettings:
             key_password=secret(given.ssl_key_password),
             timeout_seconds=given.timeout / 1000,
             max_attempts=given.max_attempts,
-            first_wait_seconds=given.backoff / 1000,
-            longest_wait_seconds=given.max_backoff / 1000,
         )
 
     def __post_init__(self) -> None:

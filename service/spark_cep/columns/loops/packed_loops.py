@@ -1,7 +1,7 @@
 """Compiled loops over packed columns (see :mod:`spark_cep.columns.packed_columns`).
 
-``ends``: where the rows of each block end; ``at``: where to write next in each block, moved behind
-what was written. ``starts``: where the rows of each block start, and the end of the last.
+``ends``: where the rows of each block end; ``at``: where to write in each block. ``starts``: where
+the rows of each block start, and the end of the last.
 """
 
 from __future__ import annotations
@@ -55,39 +55,46 @@ def _put(out, at, value, width):
 
 
 @compiled
-def measure(values, ends, least, width, sizes):
-    """Compute for each block the least value, the bytes of a value's distance from it, and the
-    bytes that :func:`write_numbers` writes."""
-    row = 0
-    for block in range(len(ends)):
-        low, high = np.int64(0), np.int64(0)
-        count = ends[block] - row
-        if count:
-            low = high = values[row]
-        while row < ends[block]:
-            low, high = min(low, values[row]), max(high, values[row])
-            row += 1
-        least[block] = low
-        # Beyond 2⁶³ the difference wraps, and wraps back when it is read.
-        width[block] = _width_of(np.uint64(high) - np.uint64(low))
-        sizes[block] = 1 + _signed_width(low) + count * width[block]
+def measure(values, starts, tables, ends, least, width, sizes):
+    """Compute for each column and block the least value, the bytes of a value's distance from it,
+    and the bytes that :func:`write_numbers` writes. The values of a column begin at its place in
+    ``starts``; ``ends`` is by the table that it is of."""
+    for column in range(len(starts)):
+        row, first = starts[column], starts[column]
+        for block in range(ends.shape[1]):
+            low, high = np.int64(0), np.int64(0)
+            end = first + ends[tables[column], block]
+            count = end - row
+            if count:
+                low = high = values[row]
+            while row < end:
+                low, high = min(low, values[row]), max(high, values[row])
+                row += 1
+            least[column, block] = low
+            # Beyond 2⁶³ the difference wraps, and wraps back when it is read.
+            wide = _width_of(np.uint64(high) - np.uint64(low))
+            width[column, block] = wide
+            sizes[column, block] = 1 + _signed_width(low) + count * wide
 
 
 @compiled
-def write_numbers(values, ends, least, width, out, at):
-    """Both widths in one byte, the least value, and each value's distance from it."""
-    row = 0
-    for block in range(len(ends)):
-        low, wide, place = least[block], width[block], at[block]
-        of_low = _signed_width(low)
-        out[place] = np.uint8(wide | of_low << 4)
-        place = _put(out, place + 1, np.uint64(low), of_low)
-        if wide:
-            while row < ends[block]:
-                place = _put(out, place, np.uint64(values[row]) - np.uint64(low), wide)
-                row += 1
-        row = ends[block]
-        at[block] = place
+def write_numbers(values, starts, tables, ends, least, width, out, at):
+    """Both widths in one byte, the least value, and each value's distance from it; ``at`` moves
+    behind them."""
+    for column in range(len(starts)):
+        row, first = starts[column], starts[column]
+        for block in range(ends.shape[1]):
+            low, wide, place = least[column, block], width[column, block], at[column, block]
+            of_low = _signed_width(low)
+            out[place] = np.uint8(wide | of_low << 4)
+            place = _put(out, place + 1, np.uint64(low), of_low)
+            end = first + ends[tables[column], block]
+            if wide:
+                while row < end:
+                    place = _put(out, place, np.uint64(values[row]) - np.uint64(low), wide)
+                    row += 1
+            row = end
+            at[column, block] = place
 
 
 @compiled
@@ -97,7 +104,6 @@ def write_nulls(nulls, ends, tags, out, at):
     for block in range(len(ends)):
         if tags[block] & SOME_NULL:
             first, place = row, at[block]
-            at[block] = place + (ends[block] - row + 7) // 8
             while row < ends[block]:
                 if nulls[row]:
                     out[place + (row - first) // 8] |= np.uint8(1 << (row - first) % 8)
@@ -118,7 +124,6 @@ def write_bytes(data, places, nulls, ends, out, at):
                     out[place] = data[source]
                     place += 1
             row += 1
-        at[block] = place
 
 
 @compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_cep.match_ids import match_id
@@ -34,6 +34,18 @@ class Outputs:
         self.results += more.results
         self.counts.update(more.counts)
 
+    def as_objects(self) -> Outputs:
+        """The same, with all matches and timeouts as objects."""
+        found = replace(self, matches=[*self.matches], timeouts=[*self.timeouts], results=[])
+        for results in self.results:
+            for row in range(len(results)):
+                result = results.result(row)
+                if isinstance(result, Match):
+                    found.matches.append(result)
+                else:
+                    found.timeouts.append(result)
+        return found
+
 
 class Reporter:
     """Puts together the output values of one rule, and counts them."""
@@ -49,13 +61,11 @@ class Reporter:
         start: int,
         time: int,
         measures: Mapping[str, Any],
-        *,
-        identity: str | None = None,
     ) -> None:
-        """Append a match. ``identity``: its id, where that is not made of its steps."""
+        """Append a match."""
         outputs.matches.append(
             Match(
-                match_id=identity or self.identity(key, steps),
+                match_id=match_id(self._id, self._version, key, steps),
                 rule_id=self._id,
                 rule_version=self._version,
                 key=key,
@@ -75,13 +85,12 @@ class Reporter:
         deadline: int,
         measures: Mapping[str, Any],
         *,
-        already_matched: bool = False,
-        identity: str | None = None,
+        already_matched: bool,
     ) -> None:
-        """Append a timeout, likewise."""
+        """Append a timeout."""
         outputs.timeouts.append(
             Timeout(
-                match_id=identity or self.identity(key, steps),
+                match_id=match_id(self._id, self._version, key, steps),
                 rule_id=self._id,
                 rule_version=self._version,
                 key=key,
@@ -114,7 +123,3 @@ class Reporter:
         for what, count in counted.items():
             if count:
                 outputs.counts[self._id, what] += count
-
-    def identity(self, key: str | None, steps: Mapping[str, Sequence[TakenEvent]]) -> str:
-        """The id of what has taken these events."""
-        return match_id(self._id, self._version, key, steps)

@@ -1,7 +1,8 @@
 """Matches and timeouts as columns, for those that write many of them at once.
 
-What :class:`spark_cep.matcher.findings.outputs.Reporter` makes object by object is here in arrays,
-where nothing is emitted but coordinates: no measures, no columns, no payloads.
+What :class:`spark_cep.matcher.findings.outputs.Reporter` makes object by object is here in arrays:
+coordinates of events, and measures. Rules of steps that emit anything but coordinates are not among
+them.
 """
 
 from __future__ import annotations
@@ -10,19 +11,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import I32, I64
-from spark_cep.columns.vectors import Bytes
+from spark_cep.columns.vectors import Bytes, Rows, Vector, reader
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.match_ids import match_id
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.model import Match, TakenEvent, Timeout
+from spark_cep.pattern.types import SqlType
+
+#: The step of the row that a match stands before which takes none; it is in the match's id.
+NOTHING_TAKEN = ""
 
 
 class ResultKind(Enum):
@@ -32,6 +37,18 @@ class ResultKind(Enum):
     TIMEOUT = "timeout"
 
 
+class Measured(NamedTuple):
+    """A measure of each row: its name, and its values, which are of this type."""
+
+    name: str
+    values: Vector
+    kind: SqlType | None
+
+    def take(self, rows: Rows) -> Measured:
+        """The measure of some rows."""
+        return self._replace(values=self.values.take(rows))
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
     """Matches, or timeouts, one row each.
@@ -39,7 +56,9 @@ class Results:
     ``rule`` and ``key`` are places in ``plans`` and ``keys``. ``time`` is that of a match, the
     deadline of a timeout; ``already_matched`` is a timeout's. The events taken by row ``i`` are
     rows ``ends[i - 1]`` to ``ends[i]`` of ``step`` (places in the plan's steps, ascending) and
-    ``events``, those of a step in the order taken.
+    ``events``, those of a step in the order taken. A match of a row pattern that takes no row has
+    the one that it stands before, under a step behind the last. ``measures`` are those of all
+    ``plans``.
     """
 
     kind: ResultKind
@@ -53,6 +72,7 @@ class Results:
     ends: I64
     step: I32
     events: EventTable
+    measures: Sequence[Measured] = ()
 
     @classmethod
     def of(
@@ -67,6 +87,7 @@ class Results:
         already_matched: NDArray[np.uint8],
         chains: Chains,
         events: EventTable,
+        measures: Sequence[Measured] = (),
     ) -> Results:
         """Make results of findings, with the events of ``chains`` out of all ``events``."""
         step, row = chains.steps, chains.events.astype(np.int64)
@@ -78,7 +99,7 @@ class Results:
             step, row = step[order], row[order]
         return cls(
             kind, plans, keys, names, rule, key, time, already_matched, chains.ends, step,
-            replace(events, columns=None, payload=None).take(row),
+            replace(events, columns=None, payload=None).take(row), measures,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -110,29 +131,36 @@ class Results:
         return Results(
             self.kind, self.plans, self.keys, self.names, self.rule[rows], self.key[rows],
             self.time[rows], self.already_matched[rows], self.ends[rows] - first,
-            self.step[taken], self.events.take(taken),
+            self.step[taken], self.events.take(taken), [each.take(rows) for each in self.measures],
         )  # fmt: skip
 
     def result(self, row: int) -> Match | Timeout:
         """One of them as an object."""
         plan, key = self.plans[self.rule[row]], self.keys.text(int(self.key[row]))
         first = int(self.ends[row - 1]) if row else 0
+        names = step_names(plan)
         steps: dict[str, list[TakenEvent]] = {}
         taken_event = self.events.objects(self.names, ())
         for at in range(first, int(self.ends[row])):
             event = taken_event(at)
             taken = TakenEvent(event.at, event.time, type=event.type)
-            steps.setdefault(plan.steps[self.step[at]], []).append(taken)
+            steps.setdefault(names[self.step[at]], []).append(taken)
         common: dict[str, Any] = {
             "match_id": match_id(plan.rule.id, plan.rule.version, key, steps),
             "rule_id": plan.rule.id,
             "rule_version": plan.rule.version,
             "key": key,
             "start": min(event.time for events in steps.values() for event in events),
-            "steps": steps,
+            "steps": {name: events for name, events in steps.items() if name != NOTHING_TAKEN},
+            "measures": {each.name: reader(each.values, each.kind)(row) for each in self.measures},
         }
         time = int(self.time[row])
         if self.kind is ResultKind.MATCH:
             return Match(**common, time=time)
         matched = bool(self.already_matched[row])
         return Timeout(**common, deadline=time, already_matched=matched)
+
+
+def step_names(plan: Plan | RowPatternPlan) -> tuple[str, ...]:
+    """The names of the steps in the results of a rule."""
+    return (*plan.steps, NOTHING_TAKEN) if isinstance(plan, RowPatternPlan) else plan.steps

@@ -1,19 +1,21 @@
-"""Findings of a run: results and output rows as columns, or as objects."""
+"""Findings of a run: results and output rows as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spark_cep.columns.compilation import I32, I64, NONE, Table
-from spark_cep.columns.vectors import Bytes, Numbers, Objects, Vector, nulls_like, reader, texts_of
+from spark_cep.columns.vectors import Bytes, Numbers, Objects, Vector, nulls_like, texts_of
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.findings.chains import Chains
+from spark_cep.matcher.findings.results import Measured
 from spark_cep.matcher.row_pattern.calls import KeyRows, places
 from spark_cep.matcher.row_pattern.evaluation import MeasureResults, Value, View
 from spark_cep.matcher.row_pattern.loops import tables
@@ -22,16 +24,6 @@ from spark_cep.matcher.row_pattern.loops.found_loops import (
     find_rows,
     output_rows,
     places_of,
-)
-from spark_cep.matcher.row_pattern.results import (
-    GivenUp,
-    MatchFound,
-    OutputRow,
-    Result,
-    SkipFailed,
-    SkipFault,
-    TimedOut,
-    Unmatched,
 )
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.nodes import (
@@ -48,6 +40,21 @@ from spark_cep.pattern.types import SqlType
 
 if TYPE_CHECKING:
     from spark_cep.matcher.row_pattern.lowering import Lowered
+
+
+class SkipFault(StrEnum):
+    """Why AFTER MATCH SKIP TO a variable failed, as the standard's conditions and Trino name it."""
+
+    TARGET_ABSENT = "SKIP_TARGET_ABSENT"
+    TO_MATCH_START = "SKIP_TO_MATCH_START"
+
+    @property
+    def meaning(self) -> str:
+        """The reason in words."""
+        if self is SkipFault.TARGET_ABSENT:
+            return "the match has no row of the variable to skip to"
+        return "the row to skip to is the match's first, where it would be found again"
+
 
 _LIMITS = {tables.ROWS_LIMIT: "rows", tables.THREADS_LIMIT: "threads"}
 _FAULTS = {
@@ -122,7 +129,7 @@ class RunFindings:
             self.results, result_of, self.rows.at, self.rows.ends, self.bases, current, 0, own
         )
         # A one-row match stands for its first row.
-        if int(self._clause["rows"]) == tables.ONE_ROW:
+        if self.one_row:
             own = first
         failures: list[MeasureFailure] = []
         measures = tuple(
@@ -131,81 +138,81 @@ class RunFindings:
         return OutputColumns(result_of, current, own, measures, failures)
 
     def chains(self, chosen: I64) -> Chains:
-        """The rows of some results, as variables and places among all rows."""
+        """The rows of some results, as variables and places among all rows. A result that takes no
+        row has the one that it stands before, as a variable behind the last."""
         results = self.results[chosen]
         length = results["length"].astype(np.int64)
-        ends = np.cumsum(length)
-        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - length, length)
-        keys = results["key"]
+        counts = np.maximum(length, 1)
+        ends = np.cumsum(counts)
+        owner = np.repeat(np.arange(len(results)), counts)
+        within = np.arange(len(owner)) - (ends - counts)[owner]
+        labels = np.full(len(owner), len(self.compiled.plan.steps), np.int32)
+        rows = results["row"][owner].astype(np.int32)
+        taken = (length > 0)[owner]
+        owner, within = owner[taken], within[taken]
+        labels[taken] = self.labels[results["labels"][owner] + within] & (tables.EXCLUDED - 1)
+        keys = results["key"][owner]
         begins = (self.rows.ends - np.diff(self.rows.ends, prepend=0) - self.bases)[keys]
-        labels = self.labels[np.repeat(results["labels"], length) + within]
-        rows = self.rows.at[np.repeat(begins + results["first"], length) + within]
-        return Chains(ends, labels & np.int32(tables.EXCLUDED - 1), rows.astype(np.int32))
+        rows[taken] = self.rows.at[begins + results["first"][owner] + within]
+        return Chains(ends, labels, rows)
 
-    def objects(self) -> Iterator[tuple[int, Result]]:
-        """The number of the key, and what was found, as objects."""
-        event = self._event
-        variables = self.compiled.plan.query.variables
-        output = self.output
-        ends = np.searchsorted(output.result, np.arange(len(self.results)), "right")
-        names = [variables[each] for each in (self.labels & (tables.EXCLUDED - 1)).tolist()]
-        own, at = output.event.tolist(), 0
-        one_row = int(self._clause["rows"]) == tables.ONE_ROW
-        current = [0] * len(own) if one_row else output.current.tolist()
-        measures = [
-            reader(vector, kind) for vector, kind in zip(output.measures, self._kinds, strict=True)
-        ]
-        for number, result in enumerate(self.results):
-            first, kind, key = int(result["first"]), int(result["kind"]), int(result["key"])
-            row, detail = int(result["row"]), int(result["detail"])
-            begin, length = int(result["labels"]), int(result["length"])
-            end = int(ends[number])
-            rows = tuple(
-                OutputRow(event(own[each]), tuple(read(each) for read in measures), current[each])
-                for each in range(at, end)
-            )
-            at = end
-            labels = tuple(names[begin : begin + length])
-            taken = self._taken(key, first, length)
-            if kind == tables.MATCH:
-                yield key, MatchFound(int(result["number"]), first, event(row), taken, labels, rows)
-            elif kind == tables.UNMATCHED:
-                yield key, Unmatched(first, rows)
-            elif kind == tables.TIMED_OUT:
-                yield key, TimedOut(first, event(row), taken, labels, detail)
-            elif kind == tables.GIVEN_UP:
-                yield key, GivenUp(first, event(row), limit_text(detail, self.compiled.limits))
+    @cached_property
+    def columns(self) -> list[Measured]:
+        """The columns of the result."""
+        rows = self.events.vectors(self.compiled.slots)
+        columns = []
+        for each in self.compiled.plan.query.outputs:
+            if isinstance(each.source, int):
+                values, kind = self.output.measures[each.source], self.kinds[each.source]
             else:
-                fault = _FAULTS[detail]
-                yield key, SkipFailed(int(result["number"]), first, event(row), fault)
-
-    def _taken(self, key: int, first: int, length: int) -> tuple[Event, ...]:
-        """Return ``length`` rows of a key, from number ``first`` on."""
-        begin = int(self.rows.ends[key - 1]) if key else 0
-        begin += first - int(self.bases[key])
-        return tuple(map(self._event, self.rows.at[begin : begin + length].tolist()))
+                place = self._place(each.source)
+                values = rows[place].take(self.output.event)
+                kind = self.compiled.slots[place].kind
+            columns.append(Measured(each.name, values, kind))
+        return columns
 
     def row(self, result: int) -> Event:
         """The first row of a result."""
-        return self._event(int(self.results["row"][result]))
+        return self.event(int(self.results["row"][result]))
+
+    def variable(self, result: int, place: int) -> str | None:
+        """The variable of a row of a match; ``None`` where the match takes none, or there is no
+        match."""
+        if not self.results["length"][result]:
+            return None
+        label = int(self.labels[self.results["labels"][result] + place]) & (tables.EXCLUDED - 1)
+        return self.compiled.plan.query.variables[label]
+
+    def limit(self, result: int) -> str:
+        """The limit beyond which the attempt of a result went, in words."""
+        return limit_text(int(self.results["detail"][result]), self.compiled.limits)
+
+    def fault(self, result: int) -> SkipFault:
+        """The reason why the skip behind a match failed."""
+        return _FAULTS[int(self.results["detail"][result])]
 
     @property
-    def _clause(self) -> Any:
-        return self.compiled.lowered.program.clause[0]
+    def one_row(self) -> bool:
+        """Return whether a match is one row of the result."""
+        return self._mode == tables.ONE_ROW
+
+    @property
+    def _mode(self) -> int:
+        return int(self.compiled.lowered.program.clause[0]["rows"])
 
     @cached_property
     def _output_rows(self) -> tuple[I64, I64]:
-        mode = int(self._clause["rows"])
         count = len(self.results)
         while True:
             result_of, current = np.empty(count, np.int64), np.empty(count, np.int64)
-            need = output_rows(self.results, self.labels, mode, result_of, current)
+            need = output_rows(self.results, self.labels, self._mode, result_of, current)
             if need <= count:
                 return result_of[:need], current[:need]
             count = need
 
     @cached_property
-    def _event(self) -> Callable[[int], Event]:
+    def event(self) -> Callable[[int], Event]:
+        """The function that gives the row at a place."""
         known: dict[int, Event] = {}
         read = self.events.objects(self.names, self.compiled.slots)
 
@@ -217,7 +224,7 @@ class RunFindings:
         return event
 
     @cached_property
-    def _kinds(self) -> list[SqlType | None]:
+    def kinds(self) -> list[SqlType | None]:
         """The types of measures, as their vectors have them."""
         kinds: list[SqlType | None] = []
         for measure in self.compiled.plan.query.measures:
@@ -250,7 +257,7 @@ class RunFindings:
         if key not in self._rows_by_key:
             at = places(self.rows, key)
             self._rows_by_key.clear()
-            self._rows_by_key[key] = KeyRows(at, int(self.bases[key]), self._event)
+            self._rows_by_key[key] = KeyRows(at, int(self.bases[key]), self.event)
         return self._rows_by_key[key]
 
     @cached_property
@@ -359,7 +366,7 @@ class RunFindings:
 
 
 def limit_text(limit: int, limits: tuple[int, int]) -> str:
-    """A limit as a result names it. ``limits``: of rows and threads."""
+    """A limit in words. ``limits``: of rows and threads."""
     return f"more than {limits[limit - 1]} {_LIMITS[limit]}"
 
 

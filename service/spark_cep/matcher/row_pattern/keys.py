@@ -12,19 +12,17 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.engine import MOST_TAKEN_EVENTS, NewEvents
+from spark_cep.matcher.engine import NewEvents
 from spark_cep.matcher.findings.live import PartialMatch, live_attempt
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import END_OF_TIME
-from spark_cep.matcher.findings.results import ResultKind, Results
-from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.instances import (
     INSTANCE,
     ROW,
     RowPatternInstances,
     instances_together,
 )
-from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY, TIMED_OUT
+from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
 from spark_cep.matcher.row_pattern.reporting import RowPatternReporter
@@ -32,14 +30,11 @@ from spark_cep.matcher.row_pattern.states import RowPatternStates, attempts
 
 
 class RowPatternRules:
-    """The rules in SQL of one partitioning. Holds no state.
+    """The rules in SQL of one partitioning. Holds no state."""
 
-    With ``columns``, timeouts stay columns."""
-
-    def __init__(self, partitioning: Partitioning, *, columns: bool) -> None:
+    def __init__(self, partitioning: Partitioning) -> None:
         self.rules = [
-            _Rule(number, plan, partitioning, columns=columns)
-            for number, _, plan in partitioning.row_pattern_rules
+            _Rule(number, plan, partitioning) for number, _, plan in partitioning.row_pattern_rules
         ]
 
     def live(
@@ -123,19 +118,8 @@ class RowPatternRun:
             states, replace(events.take(at), micros=fresh.micros[rows]), key, watermark,
             self._names, bits, closed=closed,
         )  # fmt: skip
-        for whole in run:
-            found, pieces = rule.timeouts(whole, keys, fresh.keys)
-            yield from pieces
-            outputs, size = Outputs(), 0
-            rule.reporter.failures(found.failures, outputs)
-            for place, result in found.objects():
-                size += rule.reporter.report(fresh.keys.text(int(keys[place])), [result], outputs)
-                if size >= MOST_TAKEN_EVENTS:
-                    yield outputs
-                    outputs, size = Outputs(), 0
-            for name, result_number, error in found.output.failures:
-                rule.reporter.measure_failed(name, found.row(result_number), error, outputs)
-            yield outputs
+        for found in run:
+            yield from rule.reporter.outputs(found, fresh.keys.take(keys))
         if closed:
             return RowPatternInstances()
         source = np.concatenate([known.rows["event"], at])
@@ -145,10 +129,8 @@ class RowPatternRun:
 class _Rule:
     """One rule, bound to the columns of its partitioning."""
 
-    def __init__(
-        self, number: int, plan: RowPatternPlan, partitioning: Partitioning, *, columns: bool
-    ) -> None:
-        self.number, self._plan, self._columns = number, plan, columns
+    def __init__(self, number: int, plan: RowPatternPlan, partitioning: Partitioning) -> None:
+        self.number, self._plan = number, plan
         self._partitioning = partitioning
         self.effective_from = plan.rule.effective_from_ms
         limits = plan.rule.limits
@@ -164,33 +146,6 @@ class _Rule:
         self._places = [places[path] for path in plan.columns]
         atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
         self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self.matcher.row_bits)]
-
-    def timeouts(
-        self, found: RunFindings, keys: I64, texts: Bytes
-    ) -> tuple[RunFindings, Iterator[Outputs]]:
-        """Split what was found into the part that becomes objects and timeouts as columns: these
-        emit nothing but coordinates, while a match has columns of the result. ``keys``: by the
-        matcher's numbers those among ``texts``."""
-        # What has taken no row has an id that is not made of its events.
-        wanted = (found.results["kind"] == TIMED_OUT) & (found.results["length"] > 0)
-        if not self._columns or not wanted.any():
-            return found, iter(())
-        rest = replace(found, results=found.results[~wanted])
-        return rest, self._as_columns(found, np.flatnonzero(wanted), keys, texts)
-
-    def _as_columns(
-        self, found: RunFindings, chosen: I64, keys: I64, texts: Bytes
-    ) -> Iterator[Outputs]:
-        results, count = found.results[chosen], len(chosen)
-        timeouts = Results.of(
-            ResultKind.TIMEOUT, (self._plan,), texts, found.names, np.zeros(count, np.int32),
-            keys[results["key"]], results["detail"], np.zeros(count, np.uint8),
-            found.chains(chosen), found.events,
-        )  # fmt: skip
-        for piece in timeouts.cut(MOST_TAKEN_EVENTS):
-            outputs = Outputs(results=[piece])
-            self.reporter.count({"timed_out": len(piece)}, outputs)
-            yield outputs
 
     def bits(self, mask: int) -> int | None:
         """The bits of a row of which these conditions are true; ``None`` where the rule does not

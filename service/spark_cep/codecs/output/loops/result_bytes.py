@@ -11,9 +11,9 @@ import numpy as np
 
 from spark_cep.columns.compilation import compiled, inlined
 
-#: Writes of a part of a record: a number, a byte, a text or none (below 0), a text, bytes as they
-#: are, and items of the next level.
-LONG, BYTE, OPTIONAL_TEXT, TEXT, CONSTANT, ITEMS = range(6)
+#: Writes of a part of a record: a number, a byte, eight bytes, a text, bytes as they are, the same
+#: ones in all records, and items of the next level.
+LONG, BYTE, DOUBLE, TEXT, RAW, CONSTANT, ITEMS = range(7)
 
 
 @compiled
@@ -115,20 +115,28 @@ def write_identities(
 
 
 @inlined
-def _put_part(out, at, kind, number, data, places):
-    if kind == LONG:
+def _put_part(out, at, parts, part, numbers, row, data, places):
+    """Write one of ``parts``: its kind; its row of numbers, or the text that it is if constant; of
+    a union the byte of its branch, and the row that says where it is NULL (both else -1)."""
+    kind, which, branch, nulls = parts[part, 0], parts[part, 1], parts[part, 2], parts[part, 3]
+    number = which if kind == CONSTANT else numbers[which, row]
+    if branch >= 0:
+        out[at] = branch
+        at += 1
+    if nulls >= 0 and numbers[nulls, row]:
+        out[at - 1] = 0
+    elif kind == LONG:
         at = _put_long(out, at, number)
     elif kind == BYTE:
         out[at] = number
         at += 1
-    elif kind == OPTIONAL_TEXT and number < 0:
-        out[at] = 0
-        at += 1
+    elif kind == DOUBLE:
+        rest = np.uint64(number)
+        for place in range(8):
+            out[at + place] = np.uint8(rest >> np.uint64(8 * place) & np.uint64(255))
+        at += 8
     else:
-        if kind == OPTIONAL_TEXT:
-            out[at] = 2
-            at += 1
-        if kind != CONSTANT:
+        if kind == TEXT:
             at = _put_long(out, at, places[number] & 0xFFFFFFFF)
         at = _put(out, at, data, places[number])
     return at
@@ -136,38 +144,35 @@ def _put_part(out, at, kind, number, data, places):
 
 @compiled
 def write_values(
-    ends, step, of_row, row_numbers, of_step, of_event, event_numbers, data, places,
+    ends, taken, step, of_row, row_numbers, of_step, of_event, event_numbers, data, places,
     out, out_ends,
 ):  # fmt: skip
     """The values in Avro: parts ``of_row``, among them the items of its steps, with parts
-    ``of_step``, among them the items of its events, with parts ``of_event``. A part is what is
-    written, and its row of numbers, those of a step at its first event; the text, if constant."""
+    ``of_step``, among them the items of its events, with parts ``of_event``. The numbers of a step
+    are those at its first event. Of the events of a row, so many are ``taken``: all or none."""
     at = 0
     for row in range(len(ends)):
         first = ends[row - 1] if row else 0
-        end = ends[row]
+        end = first + taken[row]
         for part in range(len(of_row)):
-            kind, which = of_row[part, 0], of_row[part, 1]
-            if kind != ITEMS:
-                number = which if kind == CONSTANT else row_numbers[which, row]
-                at = _put_part(out, at, kind, number, data, places)
+            if of_row[part, 0] != ITEMS:
+                at = _put_part(out, at, of_row, part, row_numbers, row, data, places)
                 continue
-            at = _put_long(out, at, _steps_taken(step, first, end))
+            if first < end:
+                at = _put_long(out, at, _steps_taken(step, first, end))
             event = first
             while event < end:
                 behind = _end_of_step(step, event, end)
-                for part_of_step in range(len(of_step)):
-                    kind, which = of_step[part_of_step, 0], of_step[part_of_step, 1]
-                    if kind != ITEMS:
-                        number = which if kind == CONSTANT else event_numbers[which, event]
-                        at = _put_part(out, at, kind, number, data, places)
+                for inner in range(len(of_step)):
+                    if of_step[inner, 0] != ITEMS:
+                        at = _put_part(out, at, of_step, inner, event_numbers, event, data, places)
                         continue
                     at = _put_long(out, at, behind - event)
                     for each in range(event, behind):
-                        for part_of_event in range(len(of_event)):
-                            kind, which = of_event[part_of_event, 0], of_event[part_of_event, 1]
-                            number = which if kind == CONSTANT else event_numbers[which, each]
-                            at = _put_part(out, at, kind, number, data, places)
+                        for last in range(len(of_event)):
+                            at = _put_part(
+                                out, at, of_event, last, event_numbers, each, data, places
+                            )
                     out[at] = 0
                     at += 1
                 event = behind

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -20,13 +21,8 @@ from spark_cep.codecs.registry.framing import locate
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
 from spark_cep.config import Settings
-from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
-from spark_cep.pipeline.driver.kafka.cluster import Cluster
-from spark_cep.pipeline.driver.kafka.partition_reader import (
-    ANSWER_SECONDS,
-    CONSUMER,
-    PartitionReader,
-)
+from spark_cep.errors import SchemaError, SchemaNotFoundError
+from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
 
 _MOST_FOREIGN: Final = 20
 _NAME: Final = "sparkcep.v1.DeadLetter"
@@ -68,25 +64,19 @@ def newest_letters(
     RegistryUnavailableError and what else :class:`~spark_cep.pipeline.driver.kafka.cluster.Cluster`
     and the registry raise.
     """
-    topic = settings.outputs.topics.dead_letters
-    cluster = Cluster(settings)
-    if topic not in cluster.topics():
-        raise ConfigurationError(
-            f"outputs.topics.dead_letters: {topic} does not exist on"
-            f" {settings.kafka.bootstrap_servers}; the job creates it when it starts"
-        )
     if settings.registry is None:
         raise no_registry("dead letters")
-    registry = Registry(RegistrySettings.of(settings.registry))
-    consumer = cluster.consumer("spark-cep-dead-letters", **CONSUMER)
-    decoder = _Decoder(registry)
+    topic = settings.outputs.topics.dead_letters
     letters: list[Letter] = []
     foreign: deque[Foreign] = deque(maxlen=_MOST_FOREIGN)
-    try:
-        known = cluster.ask(lambda: consumer.list_topics(topic, ANSWER_SECONDS)).topics[topic]
-        for partition in sorted(known.partitions):
+    with (
+        partitions_of(settings, "outputs.topics.dead_letters", topic) as partitions,
+        closing(Registry(RegistrySettings.of(settings.registry))) as registry,
+    ):
+        decoder = _Decoder(registry)
+        for partition in partitions:
             found: deque[Letter] = deque(maxlen=most)
-            for stretch in PartitionReader(cluster, consumer, topic, partition).backwards():
+            for stretch in partition.backwards():
                 here: deque[Letter] = deque(maxlen=most - len(found))
                 for message in stretch:
                     letter = decoder.letter(message)
@@ -99,9 +89,6 @@ def newest_letters(
                     break
             letters = sorted([*letters, *found], key=lambda each: (each.failed_at, each.place))
             letters = letters[-most:]
-    finally:
-        consumer.close()
-        registry.close()
     return letters, sorted(foreign, key=lambda each: each.place)
 
 

@@ -118,19 +118,19 @@ def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
     """The topics that are read; ConfigurationError when one does not exist."""
     topics: list[str] = []
     for name, source in settings.inputs.items():
-        found = source.topics_of(existing)
-        missing = sorted(set(found) - set(existing))
+        matching = source.topics_of(existing)
+        missing = sorted(set(matching) - set(existing))
         if missing:
             raise ConfigurationError(
                 f"inputs.{name}.topics: {', '.join(missing)} do not exist on"
                 f" {settings.kafka.bootstrap_servers}; there are: {', '.join(existing) or 'none'}"
             )
-        if not found:
+        if not matching:
             raise ConfigurationError(
                 f"inputs.{name}.topic_pattern {source.topic_pattern!r} matches none of:"
                 f" {', '.join(existing) or 'no topics'}"
             )
-        topics += found
+        topics += matching
     return list(dict.fromkeys(topics))
 
 
