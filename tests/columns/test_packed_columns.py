@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_cep.columns.compilation import FOREVER, NEVER
+from spark_cep.columns.loops.packed_loops import WITH_BYTES
 from spark_cep.columns.packed_columns import PackedColumn, PackedColumns, blocks
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Vector, reader, texts_of, vector
@@ -145,3 +146,29 @@ def test_blocks_of_another_form(
                 PackedColumns(7, [wrong], places)
     with pytest.raises(StateError, match="damaged"):
         PackedColumns(7, blocks(7, made[:1], ends)[:1] or [b""], places)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "size"),
+    [
+        ([1 << 63] * 2, 0),
+        ([(1 << 64) - 1, 1], 0),
+        ([(1 << 64) - 2, 2, 2], 2),
+        ([3, (1 << 64) - 1], 2),
+    ],
+)
+def test_lengths_of_a_forged_block_that_wrap(lengths: list[int], size: int) -> None:
+    """Their sum in 64 bits is the number of bytes that follow, and one of them is far beyond."""
+    numbers = b"".join(length.to_bytes(8, "little") for length in lengths)
+    head = bytes([1, 1, 0]) + len(lengths).to_bytes(4, "little")
+    with pytest.raises(StateError, match="damaged"):
+        PackedColumns(1, [head + bytes([WITH_BYTES, 8]) + numbers + b"x" * size], [0])
+
+
+@pytest.mark.parametrize(("least", "count"), [(1 << 62, 4), (-1, 2), (1 << 60, 1 << 20)])
+def test_equal_lengths_of_a_forged_block_that_wrap(least: int, count: int) -> None:
+    """The same where each row has the least length."""
+    head = bytes([1, 1, 0]) + count.to_bytes(4, "little")
+    number = bytes([WITH_BYTES, 8 << 4]) + least.to_bytes(8, "little", signed=True)
+    with pytest.raises(StateError, match="damaged"):
+        PackedColumns(1, [head + number], [0])

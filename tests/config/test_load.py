@@ -118,6 +118,7 @@ def test_texts_stay_texts(tmp_path: Path) -> None:
     settings = load(write(tmp_path, text + "spark: {app_name: 0123}\n"), {})
     assert settings.spark.app_name == "0123"
     registry = settings.registry
+    assert registry is not None
     assert registry.username == "off"
     assert registry.password == SecretStr("1e3")
 
@@ -136,8 +137,10 @@ def test_values_from_files_and_variables(tmp_path: Path) -> None:
             "SPARK_CEP__SPARK__APP_NAME__ENV": "A",
         },
     )
-    assert settings.registry.username == "cep"
-    assert settings.registry.password == SecretStr("p w\n")
+    registry = settings.registry
+    assert registry is not None
+    assert registry.username == "cep"
+    assert registry.password == SecretStr("p w\n")
     assert settings.time.allowed_disorder == 3_000
     assert settings.spark.conf == {"a": SecretStr("hidden")}
     assert settings.spark.app_name == "hidden"
@@ -439,7 +442,7 @@ def test_a_file_that_cannot_be_read_is_one_problem(tmp_path: Path, text: str, sa
 
 def test_a_value_of_a_variable_is_located_there(tmp_path: Path) -> None:
     """Not at the line of the file whose value it replaces; what is in neither is at the file."""
-    text = MINIMAL.replace("registry:\n  url: http://localhost:8081\n", "")
+    text = MINIMAL.replace("kafka:\n  bootstrap_servers: localhost:9092\n", "")
     message = refusal(
         tmp_path,
         text.replace("[logins]", "[a, 'b c']") + "time:\n  allowed_disorder: 5 seconds\n",
@@ -451,7 +454,7 @@ def test_a_value_of_a_variable_is_located_there(tmp_path: Path) -> None:
     assert f"{here}TIME__ALLOWED_DISORDER: `time.allowed_disorder`: `5` is not" in message
     assert f"{here}INPUTS__LOGINS__TOPICS: `inputs.logins.topics.1` cannot be `d e`" in message
     assert f"{here}STATE: `state.key_groups` cannot be `0`" in message
-    assert f"{tmp_path / 'config.yaml'}:1:1: `registry.url` is missing" in message
+    assert f"{tmp_path / 'config.yaml'}:1:1: `kafka.bootstrap_servers` is missing" in message
 
 
 @pytest.mark.parametrize(

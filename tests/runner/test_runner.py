@@ -18,7 +18,7 @@ from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.match.watermark import END
 from spark_cep.pipeline.wire.control import ControlRecord
-from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
 from spark_cep.runner.runner import Runner
 from tests.pipeline.decode import schemas
@@ -30,13 +30,15 @@ READER = schemas.reader()
 SCHEMAS = ResolvedSchemas(
     (EventType(0, "t", "t.Event", READER, ("t",), KAFKA_TIMESTAMP, "auto"),),
     {1: (WriterSchema(1, READER, None, 0),)},
+    # The registry knows id 7, too.
+    lookup=lookup(7),
 )
 HOUR = 3_600_000
 
 
 def packing(key_groups: int) -> Packing:
-    """The schemas, with a registry that knows id 7, too."""
-    return Packing(SCHEMAS, lookup(7), DecodeOptions(key_groups, None, keep_all=False))
+    """The schemas, as the job has them."""
+    return Packing(SCHEMAS, DecodeOptions(key_groups, None, keep_all=False))
 
 
 def planned(seed: int) -> RuleSetPlan:
@@ -165,7 +167,7 @@ def test_records_that_cannot_be_read_are_dead_letters() -> None:
     assert (letter.reason, letter.record_value) == ("not_framed", b"x")
     unknown = Kafka("t", 0, 1, 5, None, b"\0\0\0\0\x07")
     before = runner.snapshot()
-    with pytest.raises(NewSchemaIdsError):
+    with pytest.raises(NewSchemasError):
         runner.apply(Batch(kafka_records([unknown])))
     assert runner.snapshot() == before
 

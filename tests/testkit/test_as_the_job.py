@@ -31,7 +31,6 @@ from spark_cep.runner.runner import Runner
 from spark_cep.testkit import RuleTest
 from tests.e2e.schemas import MILLIS, field, record
 from tests.pipeline.decode import schemas
-from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, kafka_records
 from tests.pipeline.decode.test_decoder import CONDITIONS, KEYS, SHARED
 
@@ -91,7 +90,7 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
     loaded = load_rules(rules, "rules.yaml")
     plan = compile_rules((each.rule for each in loaded), record_types(schemas))
     settings = RunSettings("maximum")
-    packing = Packing(schemas, lookup(), DecodeOptions(settings.key_groups, None, keep_all=False))
+    packing = Packing(schemas, DecodeOptions(settings.key_groups, None, keep_all=False))
     batch = Batch(kafka_records(records), watermark=END_MS)
     outputs = Runner(plan, packing, settings).apply(batch).outputs
     return (

@@ -137,8 +137,8 @@ def _registry_findings(rules: RuleSet, config: Path) -> tuple[Sequence[Problem],
 
 def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
     # Clients of Kafka and the registry are slow to import.
+    from spark_cep.codecs.formats import record_format
     from spark_cep.codecs.registry.registry import Registry
-    from spark_cep.codecs.registry.schema_resolution import resolve_schemas
     from spark_cep.config import load
     from spark_cep.pipeline.driver.rules import job_plan
 
@@ -148,9 +148,6 @@ def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
         from spark_cep.pipeline.driver.kafka.cluster import Cluster
 
         topics = Cluster(settings).topics()
-    registry = Registry(job_plan.registry_settings(settings))
-    try:
-        schemas = resolve_schemas(settings, registry, topics)
+    with Registry.opened(settings.registry) as registry:
+        schemas = record_format(settings, registry, topics)
         return job_plan.check_rules(rules, schemas, ends=settings.trigger.ends)
-    finally:
-        registry.close()

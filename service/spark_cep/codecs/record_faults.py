@@ -5,13 +5,12 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Self
 
-from spark_cep.codecs.avro.loops import record_bytes
 from spark_cep.codecs.output.dead_letters import Reason
 
 
 class Fault(IntEnum):
     """Why a record cannot simply go on, and the ``reason`` that its dead letter names; without one
-    it leaves none."""
+    it leaves none. Readers find those up to ``TOO_DEEP``, the decoder the others."""
 
     reason: Reason | None
 
@@ -22,16 +21,17 @@ class Fault(IntEnum):
         fault.reason = reason
         return fault
 
-    # Numbers below are those of compiled loops.
-    NONE = record_bytes.READ
-    TOMBSTONE = record_bytes.ABSENT
-    NOT_READ = record_bytes.NOT_READ
-    NOT_FRAMED = record_bytes.NOT_FRAMED, Reason.NOT_FRAMED
-    UNKNOWN_ID = record_bytes.UNKNOWN_ID, Reason.UNKNOWN_SCHEMA_ID
-    UNDECODABLE = record_bytes.UNDECODABLE, Reason.UNDECODABLE
-    UNREADABLE_SCHEMA = record_bytes.UNREADABLE, Reason.UNREADABLE_SCHEMA
-    BAD_VALUE = record_bytes.BAD_VALUE, Reason.VALUE_OUT_OF_RANGE
-    TOO_DEEP = record_bytes.TOO_DEEP, Reason.UNDECODABLE
+    NONE = 0
+    #: There is no value.
+    TOMBSTONE = 1
+    #: It is of a type that no input reads.
+    NOT_READ = 2
+    NOT_FRAMED = 3, Reason.NOT_FRAMED
+    UNKNOWN_SCHEMA = 4, Reason.UNKNOWN_SCHEMA_ID
+    UNDECODABLE = 5, Reason.UNDECODABLE
+    UNREADABLE_SCHEMA = 6, Reason.UNREADABLE_SCHEMA
+    BAD_VALUE = 7, Reason.VALUE_OUT_OF_RANGE
+    TOO_DEEP = 8, Reason.UNDECODABLE
     MISSING_KEY = 9, Reason.MISSING_KEY
     TIME_OUT_OF_BOUNDS = 10, Reason.EVENT_TIME_OUT_OF_BOUNDS
     MISSING_TIME = 11, Reason.MISSING_EVENT_TIME

@@ -1,20 +1,24 @@
 """Readers of records of any format: the seam between formats and the decoder.
 
 A format is its :class:`RecordFormat`: the record types that a job reads in it, and for the columns
-that a plan wants a :class:`RecordReader`. Avro with the framing of a registry is one
-(:mod:`spark_cep.codecs.registry.avro_reader`).
+that a plan wants a :class:`RecordReader`. A format whose records name their schemas can learn new
+ones while the job runs; what names them is its own matter. Avro with the framing of a registry is
+one (:mod:`spark_cep.codecs.registry`); :mod:`spark_cep.codecs.formats` has the table of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.columns.column_vectors import ColumnVectors
+from spark_cep.columns.vectors import Bytes
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import RecordType, SqlType
 
@@ -39,15 +43,28 @@ class Read(NamedTuple):
     constants: Sequence[Any] = ()
 
 
-class RecordReader(Protocol):
+class RecordReader(ABC):
     """Reads columns out of records; picklable."""
 
-    def read(self, topic: str, values: ByteColumn) -> Read:
+    @abstractmethod
+    def read(self, topic: str, values: Bytes) -> Read:
         """The columns of the records with these values, of one topic."""
 
-    def only(self, formats: Collection[int]) -> Self:
-        """Return a reader of these formats only, as the reader numbers them; all others are
-        unknown."""
+    @abstractmethod
+    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+        """The reason and the words of a dead letter for the record ``value``, which :meth:`read`
+        gave a ``fault`` and the type ``number``; never raises."""
+
+    def of_task(self, planned_at: int, schemas: str | None) -> Self:  # noqa: ARG002  of formats without schemas
+        """Return the reader for one task of a batch, which was planned at ``planned_at`` (ms since
+        1970). ``schemas``: the only ones that the batch knows (:attr:`RecordFormat.known`), where a
+        part of its output is written already."""
+        return self
+
+    def new_schemas(self, values: Iterable[bytes]) -> Collection[str]:  # noqa: ARG002  of formats without schemas
+        """The names of schemas that :meth:`RecordFormat.learn` is to be given before these records,
+        all of ``Fault.UNKNOWN_SCHEMA``, can be read. The records of all others are explained."""
+        return ()
 
 
 class InputType(Protocol):
@@ -79,13 +96,31 @@ class InputType(Protocol):
         """Its columns. SchemaError where some cannot be read."""
 
 
-class RecordFormat(Protocol):
-    """The record types that a job reads."""
+class RecordFormat(ABC):
+    """The record types that a job reads, ``types``, in the order of their numbers; and the schemas
+    of records that it knows, where records name them."""
 
-    @property
-    def types(self) -> Sequence[InputType]:
-        """All of them, in the order of their numbers."""
+    types: Sequence[InputType]
 
+    @abstractmethod
     def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> RecordReader:
         """The reader of the ``wanted`` columns of each type. SchemaError where they are not of
         types that can be read."""
+
+    @property
+    def known(self) -> str:
+        """The schemas that are known by now, as text."""
+        return ""
+
+    def learn(self, schemas: Iterable[str]) -> Collection[str]:
+        """Learn schemas of which :meth:`RecordReader.new_schemas` gave the names; those that there
+        are not. Raises RegistryError where that cannot be found out."""
+        raise NotImplementedError(f"a format without schemas is to learn {', '.join(schemas)}")
+
+    def snapshot(self) -> Self:
+        """Return a copy of the present knowledge, for another thread or process."""
+        return self
+
+    def types_of(self, inputs: Sequence[str]) -> Sequence[InputType]:
+        """The record types of ``inputs`` (of all, when empty)."""
+        return [one for one in self.types if not inputs or one.input in inputs]

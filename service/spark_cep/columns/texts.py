@@ -22,11 +22,8 @@ class Texts:
     ) -> None:
         given = [*columns, Bytes.of([text.encode() for text in constants])]
         every = texts_together(given)
-        numbers = np.zeros(len(every), np.int64)
-        table = np.full(1 << max(1, (2 * len(every)).bit_length()), -1, np.int64)
-        firsts = np.zeros(max(1, len(every)), np.int64)
-        count = number_texts(every.data, every.places, every.nulls, table, firsts, 0, numbers)
-        firsts = firsts[:count]
+        numbers, table, firsts = _numbered(every, 2)
+        count = len(firsts)
         if ordered:
             texts = [_bytes_at(every.data, int(place)) for place in firsts]
             order = np.array(sorted(range(count), key=texts.__getitem__), np.int64)
@@ -73,16 +70,10 @@ class TextSet:
     def __init__(self, *columns: Bytes) -> None:
         texts = texts_together(columns)
         self.texts = texts
-        #: The number of each text, of one column behind the other.
-        self.numbers = np.zeros(len(texts), np.int64)
         # Most look-ups find nothing, and end at the first place if that is free.
-        self.table = np.full(1 << max(1, (8 * len(texts)).bit_length()), NONE, np.int64)
-        self.firsts = np.zeros(max(1, len(texts)), np.int64)
-        count = int(
-            number_texts(
-                texts.data, texts.places, texts.nulls, self.table, self.firsts, 0, self.numbers
-            )
-        )
+        #: The number of each text, of one column behind the other.
+        self.numbers, self.table, self.firsts = _numbered(texts, 8)
+        count = len(self.firsts)
         #: The number of NULL; ``NONE`` where it is not among them.
         self.of_null = NONE
         if texts.nulls.any():
@@ -114,6 +105,16 @@ def with_more(known: Bytes, more: Bytes) -> tuple[Bytes, I64]:
     new = np.flatnonzero(places == NONE)
     places[new] = len(known) + np.arange(len(new))
     return texts_together([known, more.take(new)]), places
+
+
+def _numbered(texts: Bytes, room: int) -> tuple[I64, I64, I64]:
+    """For each text its number, the table of numbers with ``room`` times the places that are
+    needed, and by number the place of the text."""
+    numbers = np.zeros(len(texts), np.int64)
+    table = np.full(1 << max(1, (room * len(texts)).bit_length()), NONE, np.int64)
+    firsts = np.zeros(len(texts), np.int64)
+    count = number_texts(*texts.pool, texts.nulls, table, firsts, 0, numbers)
+    return numbers, table, firsts[:count]
 
 
 def _bytes_at(data: np.ndarray[tuple[int], np.dtype[np.uint8]], place: int) -> bytes:

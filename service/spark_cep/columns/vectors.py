@@ -7,7 +7,7 @@ Arrays are never changed in place: vectors share them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,8 +69,37 @@ class Bytes:
         starts = np.cumsum(lengths) - lengths
         return cls(starts << LENGTH_BITS | lengths, nulls, data)
 
+    @classmethod
+    def of_ends(cls, data: NDArray[np.uint8], ends: I64, nulls: Flags | None = None) -> Bytes:
+        """Values that stand one behind the other, value *i* at ``data[ends[i]:ends[i + 1]]``."""
+        places = ends[:-1] << LENGTH_BITS | np.diff(ends)
+        return cls(places, np.zeros(len(places), bool) if nulls is None else nulls, data)
+
+    @classmethod
+    def numbered(cls, values: Iterable[bytes | None]) -> tuple[Bytes, I64]:
+        """Those of the values that are there, and for each value its number among them; -1: it is
+        not there."""
+        given = list(values)
+        there = np.array([value is not None for value in given], bool)
+        numbers = np.where(there, np.cumsum(there) - 1, -1)
+        return cls.of([value for value in given if value is not None]), numbers
+
     def __len__(self) -> int:
         return len(self.places)
+
+    @property
+    def pool(self) -> tuple[NDArray[np.uint8], I64]:
+        """Bytes and places, as compiled loops take them."""
+        return self.data, self.places
+
+    def sizes(self, numbers: I64) -> I64:
+        """Bytes of the values with these numbers; -1: there is none."""
+        sizes: I64 = np.append(self.lengths, 0)[numbers]
+        return sizes
+
+    def values(self) -> list[bytes | None]:
+        """All values."""
+        return [self.value(row) for row in range(len(self))]
 
     @property
     def lengths(self) -> I64:

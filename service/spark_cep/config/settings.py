@@ -53,7 +53,9 @@ class Settings(SettingsSection):
         ..., "Inputs by name; rules call them by it.", min_length=1
     )
     outputs: OutputSettings = setting(OutputSettings(), "Results.")
-    registry: SchemaRegistry = setting(..., "The schema registry.")
+    registry: SchemaRegistry | None = setting(
+        None, "The schema registry, which inputs and outputs in Avro need."
+    )
     time: Time = setting(Time(), "Event time.")
     source: Source = setting(Source(), "Reading.")
     state: StateSettings = setting(..., "State and checkpoint.")

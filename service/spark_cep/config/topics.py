@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
@@ -111,6 +112,13 @@ class Input(SettingsSection):
         if len(set(self.topics)) != len(self.topics):
             raise contradiction("a topic is listed twice", "topics")
         return self
+
+    def topics_of(self, existing: Sequence[str]) -> list[str]:
+        """The topics that the input reads, of those that exist."""
+        if self.topic_pattern is None:
+            return list(self.topics)
+        pattern = re.compile(self.topic_pattern)
+        return sorted(topic for topic in existing if pattern.fullmatch(topic))
 
 
 class OutputTopicNames(SettingsSection):

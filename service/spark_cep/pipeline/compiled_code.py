@@ -10,9 +10,9 @@ from spark_cep.codecs.output.result_columns import FieldColumns
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
 from spark_cep.columns.loops.byte_loops import read_ascii, write_ascii
-from spark_cep.columns.loops.text_hash import place_hashes, text_hashes
+from spark_cep.columns.loops.text_hash import place_hashes
 from spark_cep.columns.texts import TextSet
-from spark_cep.columns.vectors import Bytes, no_texts
+from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import StartError
 from spark_cep.matcher.batch.events import EventTable, Names
@@ -57,16 +57,14 @@ def prepare() -> None:
 
 
 def _decode_nothing() -> None:
-    """Compile the decoder with a batch without records, whose bytes and ends are read-only."""
-    data, ends = np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(8), np.int64)
-    flags, longs = np.zeros(0, bool), np.zeros(0, np.int64)
+    """Compile the decoder with a batch without records, whose bytes are read-only."""
+    nothing = no_texts()
     layouts = LayoutWriter(ColumnVectors()).written([], [[]])
-    read = layouts.read(data, ends, flags.view(np.uint8), np.zeros(0, np.int32))
+    read = layouts.read(nothing, np.zeros(0, np.int32))
     masks = event_masks(RecordTypes(), (), 1, ColumnVectors())
-    masks.of(np.zeros(0, np.int32), data, read.wholes, read.doubles, read.nulls)
-    Bytes(longs, flags, data).compacted()
-    text_hashes(data, ends, longs)
-    place_hashes(data, longs, flags, longs)
+    masks.of(np.zeros(0, np.int32), nothing.data, read.wholes, read.doubles, read.nulls)
+    nothing.compacted()
+    place_hashes(*nothing.pool, nothing.nulls, np.zeros(0, np.int64))
 
 
 def _store_nothing() -> None:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from spark_cep.columns.column_vectors import ColumnVectors, TextPart
 from spark_cep.columns.compilation import FOREVER
-from spark_cep.columns.loops.text_hash import text_hashes
+from spark_cep.columns.loops.text_hash import place_hashes
+from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Condition
 from spark_cep.pattern.expressions import ColumnPath, Expression, bind
@@ -136,7 +137,10 @@ def event_masks(
         np.array(look_ups, np.int64).reshape(-1, 2),
         np.array(masks, np.int64).reshape(-1, words),
         np.cumsum([0, *(len(each.programs) for each in found)]),
-        np.concatenate([np.zeros((0, 2), np.int64), *map(_targets, found)]),
+        # For each program, the word and the bits of its conditions.
+        np.array(
+            [(word, mask) for o in found for (_, word), (_, mask) in o.programs.items()], np.int64
+        ).reshape(-1, 2),
         _operations(programs, numbers),
         _numbered(vectors, numbers),
         data,
@@ -245,12 +249,6 @@ def _answers(
     return masks
 
 
-def _targets(one: _OfType) -> NDArray[np.int64]:
-    """Return, for each program, the word and the bits of its conditions."""
-    targets = [(word, mask) for (_, word), (_, mask) in one.programs.items()]
-    return np.array(targets, np.int64).reshape(-1, 2)
-
-
 def _operations(programs: Sequence[Program], numbers: Mapping[str, int]) -> Programs:
     conditions: list[tuple[int, int, int, int, int]] = []
     operations: list[tuple[int, float, int, int]] = []
@@ -280,10 +278,8 @@ def _numbered(vectors: ColumnVectors, numbers: Mapping[str, int]) -> NDArray[np.
 
 def _hashed(texts: Sequence[bytes]) -> NDArray[np.int64]:
     """Numbers of texts at the places where their hashes lead; -1: none."""
-    hashes = np.zeros(len(texts), np.int64)
-    # Not to be written to, as the keys of events are: else it is another function.
-    ends = np.frombuffer(np.cumsum([0, *map(len, texts)]).tobytes(), np.int64)
-    text_hashes(np.frombuffer(b"".join(texts) or b"\0", np.uint8), ends, hashes)
+    hashes, column = np.zeros(len(texts), np.int64), Bytes.of(texts)
+    place_hashes(*column.pool, column.nulls, hashes)
     table = np.full(1 << max(1, (2 * len(texts)).bit_length()), -1, np.int64)
     for number, found in enumerate(hashes.tolist()):
         place = found & len(table) - 1

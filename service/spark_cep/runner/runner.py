@@ -31,7 +31,7 @@ from spark_cep.runner.state import RunState
 
 class Inputs(Protocol):
     """The record types that are read, and what reads them:
-    :class:`~spark_cep.pipeline.decode.packing.Packing` for Avro."""
+    :class:`~spark_cep.pipeline.decode.packing.Packing` for records of a format."""
 
     @property
     def options(self) -> DecodeOptions:
@@ -111,7 +111,7 @@ class Runner:
             yield self.apply(batch)
 
     def apply(self, batch: Batch) -> BatchResults:
-        """Apply one batch. Raises NewSchemaIdsError, before anything is applied, for records whose
+        """Apply one batch. Raises NewSchemasError, before anything is applied, for records whose
         schema ``inputs`` must learn first (:meth:`use`)."""
         results = BatchResults()
         state, settings = self._state, self._settings

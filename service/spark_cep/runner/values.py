@@ -8,18 +8,19 @@ known types are read into the vectors that compiled conditions read, as those of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from spark_cep.codecs.record_reader import Read, Wanted
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.record_reader import Read, RecordFormat, RecordReader, Wanted
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, representation, to_whole
-from spark_cep.columns.vectors import LENGTH_BITS
+from spark_cep.columns.vectors import LENGTH_BITS, Bytes
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.errors import StateError
@@ -29,7 +30,7 @@ from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import TIMESTAMP, UNKNOWN, RecordType, SqlType
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packer
-from spark_cep.pipeline.decode.packing import packer_of_format
+from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.read.records import KafkaRecords
 
 #: The column with the event time; no column of an event has such a name.
@@ -95,7 +96,7 @@ def _untyped(paths: Iterable[ColumnPath]) -> RecordType:
 
 
 @dataclass(frozen=True)
-class _ValueFormat:
+class _ValueFormat(RecordFormat):
     types: tuple[ValueType, ...]
 
     def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> _ValueReader:
@@ -126,21 +127,22 @@ class _Column:
 
 
 @dataclass(frozen=True)
-class _ValueReader:
+class _ValueReader(RecordReader):
     columns: tuple[tuple[_Column, ...], ...]
     width: int
 
-    def only(self, formats: Collection[int]) -> _ValueReader:
-        """There is one format alone."""
-        raise NotImplementedError(formats)
+    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+        """Values of Python have no faults."""
+        raise NotImplementedError(value, fault, number)
 
-    def read(self, topic: str, values: ByteColumn) -> Read:  # noqa: ARG002  of any topic
+    def read(self, topic: str, values: Bytes) -> Read:  # noqa: ARG002  of any topic
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         count, data = len(values), bytearray(b"\0")
         wholes = np.zeros((count, max(1, self.width)), np.int64)
         doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
         types = np.empty(count, np.int32)
         for row, record in enumerate(values.values()):
+            assert record is not None
             types[row], time, columns = unpack(record)
             columns[_TIME] = time
             for column in self.columns[types[row]]:
@@ -212,7 +214,7 @@ class ValueInputs:
             ValueType(number, source, name, self.types.of((source, ""), name), read)
             for (source, name), number in self._numbers.items()
         )
-        return packer_of_format(_ValueFormat(types), plan, self.options)
+        return Packing(_ValueFormat(types), self.options).packer(plan)
 
 
 def _paths(plan: RuleSetPlan) -> Iterator[ColumnPath]:
@@ -233,15 +235,13 @@ def records_of(records: Iterable[ValueRecord]) -> Iterator[KafkaRecords]:
         by_partition.setdefault(record.at[:2], []).append(record)
     for (topic, partition), several in by_partition.items():
         count = len(several)
-        nothing = ByteColumn(
-            np.zeros(1, np.uint8), np.zeros(count + 1, np.int64), np.zeros(count, np.uint8)
-        )
+        nothing = Bytes.of([None] * count)
         yield KafkaRecords(
             topic,
             partition,
             np.array([record.at.offset for record in several], np.int64),
             np.array([record.time for record in several], np.int64),
-            ByteColumn.of([record.value for record in several]),
+            Bytes.of([record.value for record in several]),
             nothing,
             nothing,
         )

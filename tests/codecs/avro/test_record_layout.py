@@ -18,10 +18,12 @@ from spark_cep.codecs.avro.default_values import default_value
 from spark_cep.codecs.avro.loops import record_bytes
 from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
 from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, from_whole, representation, to_whole
+from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import SchemaError
 from spark_cep.pattern.types import (
     BINARY,
@@ -50,6 +52,22 @@ def schema(node: Any) -> AvroSchema:
     return parse(json.dumps(node), "test")
 
 
+def test_faults_have_the_numbers_of_the_loops() -> None:
+    """Which name them, compiled as they are, on their own."""
+    assert [Fault(n).name for n in range(record_bytes.TOO_DEEP + 1)] == [
+        "NONE", "TOMBSTONE", "NOT_READ", "NOT_FRAMED", "UNKNOWN_SCHEMA", "UNDECODABLE",
+        "UNREADABLE_SCHEMA", "BAD_VALUE", "TOO_DEEP",
+    ]  # fmt: skip
+    assert (
+        record_bytes.READ, record_bytes.ABSENT, record_bytes.NOT_READ, record_bytes.NOT_FRAMED,
+        record_bytes.UNKNOWN_ID, record_bytes.UNDECODABLE, record_bytes.UNREADABLE,
+        record_bytes.BAD_VALUE, record_bytes.TOO_DEEP,
+    ) == (
+        Fault.NONE, Fault.TOMBSTONE, Fault.NOT_READ, Fault.NOT_FRAMED, Fault.UNKNOWN_SCHEMA,
+        Fault.UNDECODABLE, Fault.UNREADABLE_SCHEMA, Fault.BAD_VALUE, Fault.TOO_DEEP,
+    )  # fmt: skip
+
+
 def layouts_of(writer: Any, reader: Any, *columns: str) -> tuple[Layouts, dict[str, int]]:
     """The layout of schema id 1, and the vectors of columns."""
     vectors, types = ColumnVectors(), record_type(schema(reader).text)
@@ -67,12 +85,8 @@ def layouts_of(writer: Any, reader: Any, *columns: str) -> tuple[Layouts, dict[s
 
 def read(layouts: Layouts, *bodies: bytes) -> Read:
     """Records with these bodies."""
-    values = [frame(1, body) for body in bodies]
-    data = np.frombuffer(b"".join(values), np.uint8)
-    ends = np.cumsum([0, *map(len, values)]).astype(np.int64)
-    ends.flags.writeable = False
-    present = np.ones(len(values), bool)
-    return layouts.read(data, ends, present.view(np.uint8), np.zeros(len(values), np.int32))
+    values = Bytes.of([frame(1, body) for body in bodies])
+    return layouts.read(values, np.zeros(len(values), np.int32))
 
 
 def other(layouts: Layouts, found: Read, row: int, vector: int) -> Any:

@@ -8,6 +8,7 @@ import pytest
 
 from spark_cep.codecs.avro.resolution import incompatibilities, resolves
 from spark_cep.codecs.avro.schema import parse
+from spark_cep.errors import SchemaError
 
 
 def record(*fields: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -157,3 +158,42 @@ def test_sometimes(writer: Any, reader: Any, part: str) -> None:
     (text,) = resolves(parse(writer, "w"), parse(reader, "r"))
     assert part in text
     assert text.endswith("(in some records)")
+
+
+def nested(prefix: str, depth: int) -> Any:
+    """Records in unions in records; names differ, so that only the structure says what fits."""
+    inner: Any = "int"
+    for level in range(depth):
+        field = {"name": "a", "type": ["null", inner]}
+        inner = {"type": "record", "name": f"{prefix}{level}", "fields": [field]}
+    return of(["null", inner])
+
+
+def test_nested_unions_are_compared_once() -> None:
+    """Not twice as often at each level: 2 to the 45 comparisons would not end."""
+    writer = parse(nested("W", 45), "w")
+    assert resolves(writer, parse(nested("R", 45), "r")) == []
+    (found,) = resolves(writer, parse(nested("R", 3), "r"))
+    assert found.startswith("at a.a.a.a: the writer's record n.W41 is none of the reader's [null")
+
+
+def test_unions_of_many_records_in_each_other() -> None:
+    """Ten records at each of four levels, on both sides: a hundred million ways to pair them."""
+
+    def union(prefix: str, level: int) -> Any:
+        if level == 4:
+            return ["null", "int"]
+        inner = union(prefix, level + 1)
+        fields = [[{"name": "a", "type": inner}]]
+        # What has a name is written where it is first used.
+        names = ["null", "int"] if level == 3 else ["null", *(each["name"] for each in inner[1:])]
+        fields += [[{"name": "a", "type": names}]] * 9
+        records = [
+            {"type": "record", "name": f"{prefix}{level}_{number}", "fields": each}
+            for number, each in enumerate(fields)
+        ]
+        return ["null", *records]
+
+    writer, reader = parse(of(union("W", 0)), "w"), parse(of(union("R", 0)), "r")
+    with pytest.raises(SchemaError, match="w: its records can be paired with those of r in too"):
+        resolves(writer, reader)

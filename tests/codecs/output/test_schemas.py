@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from spark_cep.codecs.output.fields import RECORDS, Contract, Record
 from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import schema_text, with_tables
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.vectors import Bytes, reader
 from tests.codecs.output.test_outputs import noon
 from tests.codecs.output.test_result_columns import OUTPUT_TOPICS, both, plan, stream
 
@@ -44,9 +45,9 @@ class JsonResults:
         assert origin
         return json.dumps(RECORDS[contract].values(result, now)).encode()
 
-    def values(self, contract: Contract, columns: FieldColumns, now: int) -> ByteColumn:
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> Bytes:
         """As the protocol says."""
-        return ByteColumn.of(
+        return Bytes.of(
             [
                 json.dumps(self._row(RECORDS[contract], columns, now, row)).encode()
                 for row in range(len(columns.row))
@@ -78,9 +79,11 @@ class JsonResults:
             value: Any = now if field.of is None else field.column and field.column(columns)
             if isinstance(value, Chosen):
                 number = value.numbers[row]
-                value = None if number < 0 else value.texts.values()[number].decode()
+                value = None if number < 0 else value.texts.text(number)
             elif isinstance(value, np.ndarray):
                 value = value[row].item()
+            elif isinstance(value, Sequence):
+                value = {each.name: reader(each.values, each.kind)(row) for each in value}
             found[field.name] = bool(value) if field.type.value == "boolean" else value
         return found
 

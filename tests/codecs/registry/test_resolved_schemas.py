@@ -95,7 +95,7 @@ def test_whoever_may_register_cannot_stop_the_job(tmp_path: Path) -> None:
     schemas = resolved(tmp_path, registry, i=["t"])
     assert [*schemas.types_of(["i"])[0].columns.fields] == ["n"]
     assert [*schemas.writers] == [1]
-    schemas.learn(registry, [3])
+    schemas.ask(registry, [3])
     assert [*schemas.unreadable] == [2, 3]
     assert "3: schema at 'n': the type 'no such type' is not defined" in schemas.unreadable[3]
 
@@ -113,7 +113,7 @@ def test_ids_are_learnt(tmp_path: Path) -> None:
     known = {1: record("E", "n"), 5: [record("E", "n"), record("F", "n"), "null"]}
     registry = FakeRegistry(known, t_value=[1])
     schemas = resolved(tmp_path, registry, i=["t"])
-    schemas.learn(registry, [5, 6, 2**31])
+    schemas.ask(registry, [5, 6, 2**31])
     assert [(w.branch, w.type) for w in schemas.writers[5]] == [(0, 0), (1, None), (2, None)]
     assert schemas.unknown_ids.keys() == {6, 2**31}
     assert schemas.unreadable == {}

@@ -22,9 +22,8 @@ from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import FramingError, read_schema_id
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.loops.text_hash import SEED, text_hash
-from spark_cep.columns.vectors import reader
+from spark_cep.columns.vectors import Bytes, reader
 from spark_cep.compiler.key_text import key_text
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Condition, Partitioning, RuleSetPlan
@@ -90,19 +89,10 @@ def _together(topic: str, partition: int, records: Sequence[Kafka]) -> KafkaReco
         partition,
         np.array([one.offset for one in records], np.int64),
         np.array([one.time for one in records], np.int64),
-        texts([one.value for one in records]),
-        texts([one.key for one in records]),
-        texts([None if one.headers is None else packed(one.headers) for one in records]),
+        Bytes.of([one.value for one in records]),
+        Bytes.of([one.key for one in records]),
+        Bytes.of([None if one.headers is None else packed(one.headers) for one in records]),
     )
-
-
-def texts(values: Sequence[bytes | None]) -> ByteColumn:
-    """As a column."""
-    ends = np.zeros(len(values) + 1, np.int64)
-    np.cumsum([len(each or b"") for each in values], out=ends[1:])
-    data = np.frombuffer(b"".join(each or b"" for each in values) or bytes(1), np.uint8)
-    ends.flags.writeable = False
-    return ByteColumn(data, ends, np.array([each is not None for each in values], np.uint8))
 
 
 def packed(headers: str) -> bytes:
@@ -224,7 +214,7 @@ class _Reference:
         if schema_id in self._catalogue.unreadable:
             return Fault.UNREADABLE_SCHEMA, None, {}
         if schema_id not in self._catalogue.writers:
-            return Fault.UNKNOWN_ID, None, {}
+            return Fault.UNKNOWN_SCHEMA, None, {}
         writers = self._catalogue.writers[schema_id]
         body = record.value[5:]
         branch = None

@@ -14,15 +14,11 @@ from typing import Any
 import fastavro
 import pytest
 
+from spark_cep.codecs.avro.broken_records import decoding_fault, explain_undecodable
 from spark_cep.codecs.avro.resolved import resolved
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.avro.value_reader import ValueReader
-from spark_cep.codecs.output.dead_letters import (
-    LONGEST_DETAIL,
-    Reason,
-    decoding_fault,
-    explain_undecodable,
-)
+from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry import resolved_schemas
 from spark_cep.codecs.registry.framing import frame, read_schema_id
@@ -71,7 +67,7 @@ def learnt(reader: Any, *writers: Any) -> ResolvedSchemas:
     """With these schemas under the ids 1, 2, …, of records E that ``reader`` reads."""
     event_type = EventType(0, "i", "E", parse(reader, "reader"), ("t",), KAFKA_TIMESTAMP, "auto")
     schemas = ResolvedSchemas((event_type,))
-    schemas.learn(FakeRegistry(dict(enumerate(writers, 1))), range(1, len(writers) + 1))
+    schemas.ask(FakeRegistry(dict(enumerate(writers, 1))), range(1, len(writers) + 1))
     return schemas
 
 
@@ -165,7 +161,7 @@ def test_what_only_others_have_is_ignored(written: Any, of: Any, value: Any) -> 
     body = BytesIO()
     fastavro.schemaless_writer(body, json.loads(writer.schema.text), {"f": value})
     assert value_of(schemas, 1, body.getvalue()) == {"f": value}
-    assert decoding_fault(frame(1, body.getvalue()), writer.schema, schemas.types[0].reader) is None
+    assert decoding_fault(body.getvalue(), writer.schema, schemas.types[0].reader) is None
 
 
 @pytest.mark.parametrize(
@@ -199,8 +195,8 @@ def test_defaults_of_writers_do_not_matter(tmp_path: Path) -> None:
     assert [*schemas.writers] == [1, 2]
     assert value_of(schemas, 2, b"\2x") == {"f": "x"}
     (event_type,) = schemas.types
-    text = schemas.writers[2][0].schema.text
-    reason, detail = explain_undecodable(frame(2, b"\6x"), text, event_type.reader.text)
+    writer = schemas.writers[2][0].schema
+    reason, detail = explain_undecodable(b"\6x", writer, event_type.reader)
     assert (reason, detail[:14]) == (Reason.UNDECODABLE, "the body ends ")
     with pytest.raises(SchemaError, match="t-value: Default value <None>"):
         at_start(tmp_path, FakeRegistry({2: wrong}, t_value=[2]), i=["t"])
@@ -263,7 +259,7 @@ def test_a_registry_that_fails_decides_nothing() -> None:
 
     schemas = ResolvedSchemas(())
     with pytest.raises(OSError, match="gone"):
-        schemas.learn(Broken({}), [1])
+        schemas.ask(Broken({}), [1])
     assert not schemas.ids
 
 
@@ -274,7 +270,7 @@ def test_no_schema_ends_the_job() -> None:
     event_type = EventType(0, "i", "t.Event", known.reader(), ("t",), KAFKA_TIMESTAMP, "auto")
     schemas = ResolvedSchemas((event_type,))
     ids = range(1, MUTATIONS + 1)
-    schemas.learn(FakeRegistry(dict(enumerate(damaged, 1))), ids)
+    schemas.ask(FakeRegistry(dict(enumerate(damaged, 1))), ids)
     assert schemas.ids == {*ids}
     assert not schemas.writers.keys() & schemas.unreadable.keys()
     # Both occur often, or the test shows little.
@@ -290,8 +286,8 @@ def test_no_schema_ends_the_job() -> None:
         schema_id, fault = read_schema_id(value), faults.get(place)
         assert (fault is Fault.UNREADABLE_SCHEMA) == (schema_id in schemas.unreadable)
         if fault is Fault.UNDECODABLE:
-            text = schemas.writers[schema_id][0].schema.text
-            explain_undecodable(value, text, event_type.reader.text)
+            writer = schemas.writers[schema_id][0].schema
+            explain_undecodable(value[5:], writer, event_type.reader)
 
 
 def test_no_reader_ends_in_anything_else(tmp_path: Path) -> None:

@@ -21,18 +21,18 @@ import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from spark_cep.codecs.avro.broken_records import decoding_fault
 from spark_cep.codecs.avro.schema import parse
-from spark_cep.codecs.output.dead_letters import Reason, decoding_fault
+from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import OF_RECORDS, Fault
 from spark_cep.codecs.registry.framing import FramingError, frame, read_schema_id
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
-from spark_cep.pipeline.decode.pack import Packer, WriterOfId
+from spark_cep.pipeline.decode.pack import Packer
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning
 from tests.e2e import poison
-from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.decode.reference import Kafka, Setting, read
 
 RECORDS = 1_500
@@ -133,19 +133,13 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
             PackedPartitioning.of(n, part) for n, part in enumerate(plan.partitionings)
         ),
         key_groups=4,
-        readers={
-            number: WriterOfId(schema.text, {0: READER.text}) for number, schema in SCHEMAS.items()
-        },
-        unknown_ids={},
-        lookup=lookup(),
-        unreadable={},
         time_columns=("ts",),
         key_texts=(("k",),),
         max_ahead_ms=DAY,
         decoder=setting.decoder,
     )
     reasons: dict[int, str] = {}
-    for letter in packer._judge(rows):
+    for letter in packer.judged(setting.decoder.reader, rows):
         assert letter.at.offset not in reasons
         assert letter.record_value == values[letter.at.offset]
         reasons[letter.at.offset] = letter.reason
@@ -191,7 +185,7 @@ def test_the_verdict_is_the_one_that_is_explained(catalogue: ResolvedSchemas, se
         if schema_id(each.value) == NESTED:
             # These are not decoded again; they are only to end well.
             continue
-        fault = decoding_fault(each.value, SCHEMAS[FLAT], READER)
+        fault = decoding_fault(each.value[5:], SCHEMAS[FLAT], READER)
         if fault is not None:
             assert refused, (each, fault)
             assert each.reason == fault[0], (each, fault)

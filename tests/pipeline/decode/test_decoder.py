@@ -16,16 +16,16 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.serializers import CPickleSerializer
 
+from spark_cep.codecs.avro.broken_records import decoding_fault, endless
 from spark_cep.codecs.avro.loops.record_bytes import read_records
 from spark_cep.codecs.avro.reader_schemas import project
 from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema, parse
-from spark_cep.codecs.output.dead_letters import decoding_fault, endless
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame, read_schema_id
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.columns.loops.byte_loops import copy_bytes
-from spark_cep.columns.loops.text_hash import text_hashes
+from spark_cep.columns.loops.text_hash import place_hashes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.errors import SchemaError
 from spark_cep.event_times import KAFKA_TIMESTAMP
@@ -297,11 +297,11 @@ def test_damaged_records(seed: int) -> None:
             continue
         read = needed(setting, catalogue.types[writer.type])
         if fault in (Fault.UNDECODABLE, Fault.BAD_VALUE):
-            assert decoding_fault(record.value, writer.schema, read) or not is_as_written(
+            assert decoding_fault(record.value[5:], writer.schema, read) or not is_as_written(
                 record.value, writer.schema
             )
         elif is_as_written(record.value, writer.schema):
-            assert decoding_fault(record.value, writer.schema, read) is None
+            assert decoding_fault(record.value[5:], writer.schema, read) is None
             assert differences(setting, [record]) == {}
 
 
@@ -468,7 +468,7 @@ def test_columns_that_cannot_be_read() -> None:
 def test_it_is_compiled_before_the_first_batch() -> None:
     """Reading needs no code but what workers load as they start."""
     prepare()
-    loops = [read_records, copy_bytes, number_texts, set_masks, text_hashes]
+    loops = [read_records, copy_bytes, number_texts, set_masks, place_hashes]
     before = [list(each.signatures) for each in loops]
     assert all(before)
     random = Random(3)

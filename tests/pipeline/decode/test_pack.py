@@ -18,7 +18,9 @@ from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.codecs.registry.schema_lookup import MOST_ASKED
+from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.pack import _BYTES_WAITING, Packer
 from spark_cep.pipeline.decode.tallies import Tally
@@ -31,7 +33,7 @@ from spark_cep.pipeline.wire.event_packets import (
     word,
 )
 from spark_cep.pipeline.wire.fragments import whole
-from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError, decode_ids
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
 from spark_cep.pipeline.wire.packets import (
     BYTES_PER_PACKET,
     OutputRecords,
@@ -54,23 +56,31 @@ ENCODER = OutputEncoder(
 class AsTheyAre:
     """Rows that are decoded already; counts the bytes that were read."""
 
-    size: int = field(default=0)
+    sizes: list[int] = field(default_factory=list)
     failures: list[DeadLetter] = field(default_factory=list)
+    reader: Any = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that were read."""
+        return sum(self.sizes)
 
     def read(
         self, table: pa.RecordBatch, latest: int | None, late_until: int | None
     ) -> tuple[list[Tally], pa.RecordBatch, list[DeadLetter]]:
         """See :class:`spark_cep.pipeline.decode.decoder.Decoder`."""
         assert latest is None
-        self.size += table.nbytes
+        self.sizes.append(table.nbytes)
         return [], table, self.failures
 
 
 def packer(decoder: Any, asked: Any = None, unknown: dict[int, int] | None = None) -> Packer:
     """For one partitioning."""
+    schemas = ResolvedSchemas((), unknown_ids=unknown or {}, lookup=asked or lookup())
+    decoder.reader = schemas.reader([], ColumnVectors())
     return Packer(
-        (PackedPartitioning(0, 1, 0, keeps_payload=True),), GROUPS, {},
-        unknown or {}, asked or lookup(), {}, ("ts",), (("k",),), None, decoder,
+        (PackedPartitioning(0, 1, 0, keeps_payload=True),), GROUPS, ("ts",), (("k",),), None,
+        decoder,
     )  # fmt: skip
 
 
@@ -183,7 +193,7 @@ def test_conditions_that_fail_count_for_their_rules() -> None:
 
 def of_ids(*ids: int) -> pa.RecordBatch:
     """Records of schema ids that the plan does not know."""
-    table = rows([1] * len(ids), Fault.UNKNOWN_ID)
+    table = rows([1] * len(ids), Fault.UNKNOWN_SCHEMA)
     at = table.schema.get_field_index("value")
     return table.set_column(at, "value", pa.array([frame(each, b"") for each in ids], pa.binary()))
 
@@ -217,26 +227,19 @@ def test_an_id_with_a_schema_ends_the_batch() -> None:
     """The plan must be built again for it; what the driver found out before counts for 30 s."""
     told = TaskProperties(100_000, None)
     unknown = {7: 70_001, 8: 70_000}
-    with pytest.raises(NewSchemaIdsError) as raised:
+    with pytest.raises(NewSchemasError) as raised:
         list(run(packer(AsTheyAre(), lookup(6, 7, 8), unknown), [of_ids(5, 6, 7, 8)], told))
-    assert decode_ids(str(raised.value)) == (6, 8)
+    assert schemas_in(str(raised.value)) == ("6", "8")
 
 
 def test_a_batch_that_is_there_in_part_learns_no_ids() -> None:
     """What it did not know then is not known now, though the registry has it by now."""
-
-    @dataclass
-    class Known(AsTheyAre):
-        reader: Any = None
-
-    class Reader:
-        def only(self, ids: frozenset[int]) -> str:
-            assert ids == {1, 2}
-            return "those"
-
-    told = TaskProperties(0, None, schema_ids=frozenset({1, 2}))
+    told = TaskProperties(0, None, schemas="1-2")
     asked = lookup(6)
-    assert letters(run(packer(Known(reader=Reader()), asked), [of_ids(6)], told)) == [
+    assert letters(run(packer(AsTheyAre(), asked), [of_ids(6)], told)) == [
         "the registry has no schema with id 6"
     ]
     assert asked.asked == []
+    known = ResolvedSchemas((), unreadable=dict.fromkeys((1, 2, 6), "no"), lookup=asked)
+    of_task = known.reader([], ColumnVectors()).of_task(0, "1-2")
+    assert of_task.layouts.ids.tolist() == [1, 2]

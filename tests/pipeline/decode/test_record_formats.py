@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -17,17 +17,22 @@ import pytest
 from pyspark.serializers import CPickleSerializer
 
 from spark_cep.codecs.avro.schema import parse
+from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import Read, RecordFormat, Wanted
+from spark_cep.codecs.record_reader import Read, RecordFormat, RecordReader, Wanted
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, representation, to_whole
+from spark_cep.columns.vectors import Bytes
 from spark_cep.pattern.types import RecordType, record_type
 from spark_cep.pipeline.decode.column_bytes import MOST_BYTES
 from spark_cep.pipeline.decode.decoder import Decoder, pieces
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
+from spark_cep.pipeline.decode.packing import Packing
+from spark_cep.pipeline.wire.reports import Count
+from spark_cep.runner.batch import Batch, BatchResults
+from spark_cep.runner.runner import Runner
 from tests.e2e.schemas import field, record
 from tests.pipeline.decode.reference import Kafka, kafka_records, read
 from tests.pipeline.decode.test_decoder import planned, rule
@@ -62,7 +67,7 @@ class JsonType:
 
 
 @dataclass(frozen=True)
-class JsonFormat:
+class JsonFormat(RecordFormat):
     """Lines of JSON, an event each."""
 
     types: tuple[JsonType, ...] = (JsonType(),)
@@ -75,17 +80,22 @@ class JsonFormat:
 
 
 @dataclass(frozen=True)
-class JsonReader:
+class JsonReader(RecordReader):
     """Reads a column into its vector; of other values the bytes are kept."""
 
     columns: dict[str, tuple[int, Any, int]]
     width: int
 
-    def only(self, formats: Collection[int]) -> JsonReader:
-        """There is one format alone."""
-        raise NotImplementedError
+    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+        """In the words of Python's parser."""
+        assert (fault, number) == (Fault.UNDECODABLE, 0)
+        try:
+            json.loads(value)
+        except ValueError as error:
+            return Reason.UNDECODABLE, f"the value is not JSON: {error}"
+        raise AssertionError(value)
 
-    def read(self, topic: str, values: ByteColumn) -> Read:
+    def read(self, topic: str, values: Bytes) -> Read:
         """One record after the other."""
         assert topic == "t"
         count, data = len(values), bytearray()
@@ -93,8 +103,8 @@ class JsonReader:
         doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
         types, faults = np.zeros(count, np.int32), np.zeros(count, np.int32)
         for row in range(count):
-            line = values.data[values.ends[row] : values.ends[row + 1]].tobytes()
-            if values.present is not None and not values.present[row]:
+            line = values.value(row)
+            if line is None:
                 faults[row] = Fault.TOMBSTONE
                 continue
             try:
@@ -187,6 +197,39 @@ def test_the_same_bits_keys_and_columns(seed: int) -> None:
     assert of_json == of_avro
     assert of_json[-1]["fault"] == Fault.UNDECODABLE
     assert len({(row["key_0"], row["bits_0_0"]) for row in of_json}) > 5
+
+
+def test_a_format_without_registry_end_to_end() -> None:
+    """Its events are matched by the batch runner as those of Avro, with the same ids, and what
+    cannot be read is explained by its reader; it has no schemas to learn."""
+    events = some_events(Random(7), 400)
+    lines: list[bytes | None] = [json.dumps(event).encode() for event in events]
+    avro: list[bytes | None] = [in_avro(event) for event in events]
+    of_json = results_of(JsonFormat(), [*lines, None, b'{"kind": "a"'])
+    of_avro = results_of(avro_format(), [*avro, None, in_avro(events[0])[:-3]])
+    matches = [match.match_id for match in of_json.outputs.matches]
+    assert len(matches) > 20
+    assert matches == [match.match_id for match in of_avro.outputs.matches]
+    assert of_json.counts[Count.TOMBSTONES, "t"] == of_avro.counts[Count.TOMBSTONES, "t"] == 1
+    refused = [
+        {(letter.at.offset, letter.reason): letter.detail for letter in found.outputs.dead_letters}
+        for found in (of_json, of_avro)
+    ]
+    assert refused[0].keys() == refused[1].keys()
+    told = [of_format.pop((401, "undecodable")) for of_format in refused]
+    assert [each.split(":")[0] for each in told] == ["the value is not JSON", "the body ends early"]
+    # Events without key.
+    assert refused[0] == refused[1] != {}
+
+
+def results_of(form: RecordFormat, values: Sequence[bytes | None]) -> BatchResults:
+    """What the batch runner makes of records of a format."""
+    assert form.snapshot().known == form.known
+    records = [
+        Kafka("t", 0, number, 1_000_000, None, value, None) for number, value in enumerate(values)
+    ]
+    packing = Packing(form, DecodeOptions(16, None, keep_all=False))
+    return Runner(planned(RULES), packing).apply(Batch(kafka_records(records), watermark=2_000_000))
 
 
 LARGE = 120_000

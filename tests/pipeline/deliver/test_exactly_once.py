@@ -390,6 +390,6 @@ def test_a_batch_that_is_there_in_part_is_known_with_its_schema_ids(job: Job) ->
     def found(position: Position | None) -> PartlyWritten | None:
         return partly_written(job.delivery, 2, _Files(position))
 
-    assert found(planned) == PartlyWritten(7, frozenset({1, 2, 3}))
+    assert found(planned) == PartlyWritten(7, "1-3")
     assert found(None) is found(_position(QUERY, 7)) is None
     assert found(replace(_position(QUERY, 8), committed=7)) is None

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.vectors import Bytes
 from spark_cep.pipeline.deliver import sink
 from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
 from spark_cep.pipeline.deliver.sink import PartitionWriter
@@ -30,7 +30,7 @@ RESULTS = ResultColumns(
     [[("h", b"x")]],
     np.array([0, 0]),
     np.array([0, -1]),
-    *(ByteColumn.of(each) for each in ([b"k"], [b"1", b"2"], [b"v", b"www"])),
+    *(Bytes.of(each) for each in ([b"k"], [b"1", b"2"], [b"v", b"www"])),
 )
 EARLIER = Report(live={("abc", 1): 1}).encode()
 

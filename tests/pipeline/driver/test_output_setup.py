@@ -11,13 +11,13 @@ import pytest
 from spark_cep.codecs.output.fields import Contract
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.registry import Registry
+from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.config import Settings
 from spark_cep.errors import SparkCepError
 from spark_cep.model import Coordinates, MatchRow, TakenEvent
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 from spark_cep.pipeline.driver.lifecycle.retry import ask_once
 from spark_cep.pipeline.driver.output_setup import output_encoder
-from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 from tests.kafka_access import KafkaAccess
 
 pytestmark = pytest.mark.kafka
@@ -57,7 +57,9 @@ def test_topics_and_subjects_are_made(
     """Every output topic is there, with the schemas of what is in it; rows of matches have theirs,
     and their records its id."""
     settings = _settings(kafka, registry, tmp_path, prefix)
-    known, cluster = Registry(registry_settings(settings)), Cluster(settings)
+    given = settings.registry
+    assert given is not None
+    known, cluster = Registry(RegistrySettings.of(given)), Cluster(settings)
     encoder = output_encoder(settings, known, cluster, ask_once)
     assert {f"{prefix}.{kind}" for kind in KINDS} <= set(cluster.topics())
     registered = known.lookup(f"{prefix}.match_rows-value", schema_text("match-row"))
@@ -72,7 +74,9 @@ def test_a_subject_that_is_not_registered(
 ) -> None:
     """Where the service must not register schemas, that of rows is asked for like the others."""
     settings = _settings(kafka, registry, tmp_path, prefix, auto_register=False)
-    known, cluster = Registry(registry_settings(settings)), Cluster(settings)
+    given = settings.registry
+    assert given is not None
+    known, cluster = Registry(RegistrySettings.of(given)), Cluster(settings)
     contracts: dict[str, Contract] = {
         "matches": "match",
         "timeouts": "timeout",

@@ -33,7 +33,7 @@ def substitute(before: RuleSet, after: RuleSet, *, written: bool) -> LoggedRules
     """For batch 9, after three runs that failed in it, with a part of it ``written`` or not."""
     log: Any = Log()
     log.of = lambda batch: LoggedRules(4, 7, before)
-    begun = PartlyWritten(9, frozenset()) if written else None
+    begun = PartlyWritten(9, "") if written else None
     found = _without_crashing(log, LoggedRules(9, 8, after, attempts=3), 9, begun, _OVERRIDES)
     assert log.written == [found]
     assert (found.batch, found.number, found.attempts) == (9, 8, 0)

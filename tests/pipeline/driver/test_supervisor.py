@@ -27,7 +27,7 @@ from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRule
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.driver.supervisor import Supervisor
 from spark_cep.pipeline.driver.time_control import TimeControl
-from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.pipeline.wire.reports import Count, Report
 from spark_cep.rules.overrides import Overrides
 from spark_cep.rules.rule_set import assemble
@@ -41,7 +41,7 @@ pattern:
 """
 KAFKA_UNAVAILABLE = "spark_cep.errors.KafkaUnavailableError: no answer"
 HANGS = "it hangs"
-NEW_IDS = f"NewSchemaIdsError: {NewSchemaIdsError([7, 9])}"
+NEW_SCHEMAS = f"NewSchemasError: {NewSchemasError(['7', '9'])}"
 
 
 class Query:
@@ -86,7 +86,7 @@ class Job:
         self.metrics, self.health, self.breaker = run.metrics, run.health, run.breaker
         self.ends: list[str | None] = []
         self.queries: list[Query] = []
-        self.learnt: list[Sequence[int]] = []
+        self.learnt: list[Sequence[str]] = []
         self.outages: list[str] = []
         self.stopping = run.stopping
         self.rules = RuleStatus(self.metrics)
@@ -100,7 +100,7 @@ class Job:
         flow: Any = SimpleNamespace(
             settings=self.settings,
             rules=self.batch_rules,
-            schemas=SimpleNamespace(unknown_ids={9: 0}),
+            schemas=SimpleNamespace(learn=self._learn),
             start=self._start,
             limit=SimpleNamespace(batch_done=lambda records, size: False),
         )
@@ -118,7 +118,7 @@ class Job:
         topics: Any = SimpleNamespace(check=lambda: None)
         self.supervisor = Supervisor(
             run, spark, flow, observer=observer, time=self.time, topics=topics,
-            partly_written=lambda: None, learn=self.learnt.append,
+            partly_written=lambda: None,
         )  # fmt: skip
 
     def run(self, *ends: str | None) -> None:
@@ -137,6 +137,10 @@ class Job:
         name = "spark_cep_query_restarts_total"
         return self.metrics.registry.get_sample_value(name, {"reason": reason})
 
+    def _learn(self, schemas: Sequence[str]) -> list[str]:
+        self.learnt.append(schemas)
+        return ["9"]
+
     def _start(self, *_: object) -> Query:
         self.queries.append(Query(self.ends.pop(0)))
         return self.queries[-1]
@@ -153,9 +157,9 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 
 
 def test_what_helps_is_followed_by_another_start(job: Job) -> None:
-    """New schema ids are learnt, and Kafka is waited for, each as often as it comes."""
-    job.run(NEW_IDS, KAFKA_UNAVAILABLE, NEW_IDS, None)
-    assert job.learnt == [(7, 9), (7, 9)]
+    """New schemas are learnt, and Kafka is waited for, each as often as it comes."""
+    job.run(NEW_SCHEMAS, KAFKA_UNAVAILABLE, NEW_SCHEMAS, None)
+    assert job.learnt == [("7", "9"), ("7", "9")]
     assert job.outages == [
         "Kafka does not answer: spark_cep.errors.KafkaUnavailableError: no answer"
     ]

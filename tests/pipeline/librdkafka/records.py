@@ -12,7 +12,7 @@ def records_of(messages: Messages) -> list[Record]:
         [*column.values(), None]
         for column in (messages.keys, messages.values, messages.texts, messages.own)
     )
-    names = [name.removesuffix(b"\0").decode() for name in messages.names.values()]
+    names = [(name or b"").removesuffix(b"\0").decode() for name in messages.names.values()]
     found: list[Record] = []
     for row, group in enumerate(messages.group):
         headers = [

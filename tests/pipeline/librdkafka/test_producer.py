@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from confluent_kafka import KafkaError
 
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.vectors import Bytes
 from spark_cep.config.kafka import Kafka
 from spark_cep.errors import OutputError
 from spark_cep.pipeline.librdkafka.messages import Messages
@@ -30,9 +30,9 @@ RESULTS = ResultColumns(
     [[("rule", b"one"), ("version", b"1")], [("rule", b"two")]],
     np.array([0, 1, 0, 1]),
     np.array([1, -1, 0, 0]),
-    ByteColumn.of([b"", b"key"]),
-    ByteColumn.of([b"%032d" % n for n in range(4)]),
-    ByteColumn.of([b"first", b"second", b"", b"fourth"]),
+    Bytes.of([b"", b"key"]),
+    Bytes.of([b"%032d" % n for n in range(4)]),
+    Bytes.of([b"first", b"second", b"", b"fourth"]),
 )
 
 

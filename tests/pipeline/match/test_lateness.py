@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ from hypothesis import strategies as st
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
 from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.errors import StateError
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
@@ -36,7 +39,6 @@ from spark_cep.pipeline.wire.event_packets import TYPE_COLUMN, PackedPartitionin
 from spark_cep.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, UnkeyedEvents
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from tests.matcher.runs import TYPES
-from tests.pipeline.decode.lookups import lookup
 from tests.pipeline.match.test_key_group import (
     TYPE_NAMES,
     arrow_type,
@@ -84,9 +86,14 @@ ARRIVALS = st.builds(
 )
 
 
+@dataclass(frozen=True)
 class AsDecoded:
     """Stands for the decoder: its batches are rows already. Those that cannot be late leave their
     record's bytes behind."""
+
+    reader: Any = field(
+        default_factory=lambda: ResolvedSchemas(()).reader([], ColumnVectors()), repr=False
+    )
 
     def read(self, rows: pa.RecordBatch, latest: int | None, late_until: int | None) -> Decoded:
         """What all rows count, and those that are carried."""
@@ -167,10 +174,6 @@ class Groups:
                 PackedPartitioning.of(n, p) for n, p in enumerate(PLAN.partitionings)
             ),
             key_groups=GROUPS,
-            readers={},
-            unknown_ids={},
-            lookup=lookup(),
-            unreadable={},
             time_columns=("time",),
             key_texts=(("key",),),
             max_ahead_ms=None,

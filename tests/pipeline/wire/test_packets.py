@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import StateError
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.event_packets import (
@@ -116,7 +116,7 @@ SAMPLES = {
             [[("kind", b"match")]],
             np.array([0, 0]),
             np.array([0, -1]),
-            *(ByteColumn.of(each) for each in ([b"k"], [b"i", b"j"], [b"v", b"w"])),
+            *(Bytes.of(each) for each in ([b"k"], [b"i", b"j"], [b"v", b"w"])),
         )
     ),
     PacketKind.EVENTS: Sample(with_late_until(ROWS, 4), packet_of, rows_of),

@@ -43,6 +43,7 @@ from spark_cep.columns.representation import (
     representation,
     to_whole,
 )
+from spark_cep.columns.vectors import Bytes
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import BOOLEAN, DATE, STRING, DecimalType, SqlType
 
@@ -85,16 +86,10 @@ class Layouts:
         programs = np.ascontiguousarray(self.programs[:, kept])
         return replace(self, ids=self.ids[kept], programs=programs)
 
-    def read(
-        self,
-        data: NDArray[np.uint8],
-        ends: NDArray[np.int64],
-        present: NDArray[np.uint8],
-        kinds: NDArray[np.int32],
-    ) -> Read:
-        """The records of a pool: record *i* is ``data[ends[i]:ends[i + 1]]``, framed, and of a
-        topic of kind ``kinds[i]``."""
-        count, symbols = len(present), len(data)
+    def read(self, values: Bytes, kinds: NDArray[np.int32]) -> Read:
+        """The records with these values, framed, each of a topic of one of the ``kinds``."""
+        data = values.data
+        count, symbols = len(values), len(data)
         if self.symbols:
             data = np.concatenate([data, np.frombuffer(self.symbols, np.uint8)])
             data.flags.writeable = False
@@ -103,7 +98,7 @@ class Layouts:
         types, faults = np.empty(count, np.int32), np.empty(count, np.int32)
         single = np.zeros(1, np.float32)
         ops.read_records(
-            data, ends, present, self.ids, self.programs, kinds, self.code, symbols,
+            data, values.places, values.nulls, self.ids, self.programs, kinds, self.code, symbols,
             np.zeros((self.depth + 1, 2), np.int64), single.view(np.uint32), single,
             wholes, wholes.view(np.float64), nulls, types, faults,
         )  # fmt: skip

@@ -17,6 +17,7 @@ from typing import Any
 
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node, children, kind
+from spark_cep.errors import SchemaError
 
 #: What a writer's primitive may be read as.
 PROMOTIONS = {
@@ -27,6 +28,9 @@ PROMOTIONS = {
     "bytes": ("string",),
 }
 _UNITS = frozenset({"date", "decimal", "duration"})
+#: Pairs of types that are compared for two schemas: records in unions in records can be paired in
+#: more ways than anyone waits for.
+_MOST_COMPARED = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,9 @@ class Resolution:
         self._writer = writer
         self._reader = reader
         self._open: set[tuple[str, str]] = set()
+        self._compared = 0
+        #: By the names of two records and the pairs that are open, whether their structure fits.
+        self._fitting: dict[tuple[str, str, frozenset[tuple[str, str]]], bool] = {}
         self._equal = _without_aliases(writer.json) == _without_aliases(reader.json)
         self._renamed = _twice(
             {
@@ -73,6 +80,12 @@ class Resolution:
 
     def check(self, writer: Node, reader: Node, path: str) -> Iterator[Incompatibility]:
         """Why values of ``writer`` cannot be read as ``reader``."""
+        self._compared += 1
+        if self._compared > _MOST_COMPARED:
+            raise SchemaError(
+                f"{self._writer.origin}: its records can be paired with those of"
+                f" {self._reader.origin} in too many ways to be compared"
+            )
         w, r = self._writer.resolve(writer), self._reader.resolve(reader)
         if isinstance(w, list) and isinstance(r, list) and self.equivalent(w, r):
             for pair in zip(w, r, strict=True):
@@ -114,13 +127,24 @@ class Resolution:
                 return branch
             if self._full_name(w) == b["name"]:
                 return branch
-            if kind(w) == "record" and not any(p.always for p in list(self._record(w, b, ""))):
+            if kind(w) == "record" and self._fits(w, b):
                 same = _short(self._full_name(w)) == _short(b["name"])
                 structural = branch if structural is None or same else structural
         if structural is not None:
             return structural
         widened = PROMOTIONS.get(kind(w), ())
         return next((b for b in branches if kind(self._reader.resolve(b)) in widened), None)
+
+    def _fits(self, w: dict[str, Any], r: dict[str, Any]) -> bool:
+        """Return whether some values of a record can be read as another one, names aside. The
+        answer is kept: each union inside would else be gone through twice as often as the one
+        around it."""
+        key = w["name"], r["name"], frozenset(self._open)
+        if key not in self._fitting:
+            # All of it, or the pair stays open.
+            problems = list(self._record(w, r, ""))
+            self._fitting[key] = not any(problem.always for problem in problems)
+        return self._fitting[key]
 
     def equivalent(self, writer: list[Any], reader: list[Any]) -> bool:
         """Return whether two unions are the same but for namespaces: then Java goes by position."""

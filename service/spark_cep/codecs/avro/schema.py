@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import sha256
 from typing import Any
 
 import fastavro
@@ -70,14 +69,6 @@ class AvroSchema:
     def text(self) -> str:
         """The schema as compact JSON text."""
         return json.dumps(self.json, separators=(",", ":"))
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 of what matters to a reader, in hexadecimal: two schemas that differ only in
-        documentation, spacing or the way names are written have the same one. Unlike the
-        specification's canonical form it covers defaults, aliases and logical types."""
-        canonical = json.dumps(self.json, separators=(",", ":"), sort_keys=True)
-        return sha256(canonical.encode()).hexdigest()
 
     @cached_property
     def recursive(self) -> bool:

@@ -19,9 +19,8 @@ from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import AVRO_TYPES, SCALARS, VALUE, schema_text
 from spark_cep.codecs.output.values import output_value
 from spark_cep.codecs.registry.framing import frame
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.compilation import I64
-from spark_cep.columns.vectors import Bytes, Flags, Numbers, Vector, reader
+from spark_cep.columns.vectors import Bytes, Flags, Numbers, Vector, reader, texts_together
 from spark_cep.errors import OutputError
 from spark_cep.matcher.findings.results import Measured
 from spark_cep.pattern.types import BIGINT, BOOLEAN, INT, SqlType
@@ -58,7 +57,7 @@ class AvroResults:
             raise OutputError(f"{origin} cannot be written as Avro: {error}") from error
         return frame(self._schema_id(contract), body.getvalue())
 
-    def values(self, contract: Contract, columns: FieldColumns, now: int) -> ByteColumn:
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> Bytes:
         """See :class:`~spark_cep.codecs.output.outputs.ResultEncoder`."""
         record, texts = RECORDS[contract], _Texts()
         steps = next(f.type for f in record.fields if isinstance(f.type, Record))
@@ -75,7 +74,7 @@ class AvroResults:
             columns.ends, columns.taken, columns.step, of_row.parts, of_row.matrix, of_step.parts,
             of_event.parts, of_event.matrix, *texts.together().pool, out, ends,
         )  # fmt: skip
-        return ByteColumn(out[: ends[-1]], ends)
+        return Bytes.of_ends(out[: ends[-1]], ends)
 
     def _schema_id(self, contract: Contract) -> int:
         found: int = getattr(self, contract.replace("-", "_"))
@@ -86,20 +85,18 @@ class _Texts:
     """Columns of texts, one behind the other."""
 
     def __init__(self) -> None:
-        self._columns: list[ByteColumn] = []
+        self._columns: list[Bytes] = []
         self._count = 0
 
-    def add(self, column: ByteColumn) -> int:
+    def add(self, column: Bytes) -> int:
         """The number of its first text among all."""
         self._columns.append(column)
         self._count += len(column)
         return self._count - len(column)
 
-    def together(self) -> ByteColumn:
+    def together(self) -> Bytes:
         """All of them."""
-        lengths = np.concatenate([column.lengths for column in self._columns])
-        data = np.concatenate([column.data[: column.ends[-1]] for column in self._columns])
-        return ByteColumn(data, np.append(0, np.cumsum(lengths)))
+        return texts_together(self._columns)
 
 
 class _Level:
@@ -148,8 +145,7 @@ class _Level:
     def _value(self, name: str, values: Vector, kind: SqlType | None) -> None:
         if isinstance(values, Bytes):
             numbers = np.where(values.nulls, -1, np.arange(len(values)))
-            column = Chosen(ByteColumn.of_vector(values), numbers)
-            self._chosen(loops.TEXT, column, SCALARS.index("string"))
+            self._chosen(loops.TEXT, Chosen(values, numbers), SCALARS.index("string"))
         elif isinstance(values, Numbers) and values.values.dtype == np.float64:
             bits = values.values.view(np.int64)
             self._number(loops.DOUBLE, bits, SCALARS.index("double"), values.nulls)
@@ -163,7 +159,7 @@ class _Level:
                 written = [_written("value", output_value(value)) for value in read]
             except (ValueError, TypeError, OverflowError) as error:
                 raise OutputError(f"measure {name} cannot be written as Avro: {error}") from error
-            self._chosen(loops.RAW, Chosen(ByteColumn.of(written), np.arange(len(written))))
+            self._chosen(loops.RAW, Chosen(Bytes.of(written), np.arange(len(written))))
 
     def _chosen(self, kind: int, column: Chosen, branch: int = -1) -> None:
         first, absent = self._texts.add(column.texts), column.numbers < 0
@@ -190,7 +186,7 @@ class _Level:
     def _write_constant(self) -> None:
         constant, self._constant = self._constant, b""
         if constant:
-            number = self._texts.add(ByteColumn.of([constant]))
+            number = self._texts.add(Bytes.of([constant]))
             self._part(loops.CONSTANT, number, len(constant))
 
     @property

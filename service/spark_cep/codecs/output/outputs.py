@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import time_ns
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.output.fields import Contract
 from spark_cep.codecs.output.result_columns import EncodedResults, FieldColumns
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.vectors import Bytes
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, Timeout
-
-Kind = Literal["match", "match-row", "timeout", "late", "dead-letter"]
 
 KIND_HEADER = "spark-cep-kind"
 RULE_ID_HEADER = "spark-cep-rule-id"
@@ -77,7 +75,7 @@ class ResultEncoder(Protocol):
     def value(self, contract: Contract, result: Any, now: int, origin: str) -> bytes:
         """The value of one record. OutputError, with its ``origin``, where it cannot be written."""
 
-    def values(self, contract: Contract, columns: FieldColumns, now: int) -> ByteColumn:
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> Bytes:
         """The values of results that are columns, byte for byte those that each would have."""
 
 
@@ -110,26 +108,18 @@ class OutputEncoder:
 
     def match(self, match: Match, *, shadow: bool = False) -> OutputRecord:
         """The record of a complete match; ``shadow``: of a rule that is one."""
-        value = self._value("match", match, f"match {match.match_id}")
-        headers = _rule_headers("match", match)
         topic = self.result_topic(ResultKind.MATCH, shadow=shadow)
-        record = OutputRecord(topic, _utf8(match.key), value, headers)
-        return self._fitting(record, match, "match")
+        return self._result("match", match, topic, f"match {match.match_id}")
 
     def row(self, row: MatchRow, *, shadow: bool = False) -> OutputRecord:
         """The record of a row of a result with ALL ROWS PER MATCH; ``shadow`` as for a match."""
-        value = self._value("match-row", row, f"row of {_place(row.event.at)}")
         topic = self._topics.shadow if shadow else self._topics.match_rows
-        record = OutputRecord(topic, _utf8(row.key), value, _rule_headers("match-row", row))
-        return self._fitting(record, row, "match-row")
+        return self._result("match-row", row, topic, f"row of {_place(row.event.at)}")
 
     def timeout(self, timeout: Timeout, *, shadow: bool = False) -> OutputRecord:
         """The record of a partial match whose deadline passed; ``shadow`` as for a match."""
-        value = self._value("timeout", timeout, f"timeout {timeout.match_id}")
-        headers = _rule_headers("timeout", timeout)
         topic = self.result_topic(ResultKind.TIMEOUT, shadow=shadow)
-        record = OutputRecord(topic, _utf8(timeout.key), value, headers)
-        return self._fitting(record, timeout, "timeout")
+        return self._result("timeout", timeout, topic, f"timeout {timeout.match_id}")
 
     def results(
         self, results: Results
@@ -201,10 +191,19 @@ class OutputEncoder:
             DeadLetter(event.at, reason, detail, event.record_key, event.record_value)
         )
 
-    def _fitting(
-        self, record: OutputRecord, result: Match | MatchRow | Timeout, kind: Kind
+    def _result(
+        self, kind: Contract, result: Match | MatchRow | Timeout, topic: str, origin: str
     ) -> OutputRecord:
         """The record, or, where it is too large, the dead letter that names its last event."""
+        headers: list[Header] = [
+            (KIND_HEADER, kind.encode()),
+            (RULE_ID_HEADER, result.rule_id.encode()),
+            (RULE_VERSION_HEADER, b"%d" % result.rule_version),
+        ]
+        if result.match_id is not None:
+            headers.append((MATCH_ID_HEADER, result.match_id.encode()))
+        key = None if result.key is None else result.key.encode()
+        record = OutputRecord(topic, key, self._value(kind, result, origin), headers)
         if record.size <= self._largest:
             return record
         if isinstance(result, MatchRow):
@@ -251,20 +250,5 @@ class OutputEncoder:
         return self._encoder.value(contract, result, self._clock(), origin)
 
 
-def _rule_headers(kind: Kind, result: Match | MatchRow | Timeout) -> list[Header]:
-    headers: list[Header] = [
-        (KIND_HEADER, kind.encode()),
-        (RULE_ID_HEADER, result.rule_id.encode()),
-        (RULE_VERSION_HEADER, b"%d" % result.rule_version),
-    ]
-    if result.match_id is not None:
-        headers.append((MATCH_ID_HEADER, result.match_id.encode()))
-    return headers
-
-
 def _place(at: Coordinates) -> str:
     return f"{at.topic}-{at.partition}@{at.offset}"
-
-
-def _utf8(key: str | None) -> bytes | None:
-    return None if key is None else key.encode()

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_cep.codecs.output.loops.result_bytes import write_identities
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import Bytes, texts_of
 from spark_cep.match_ids import PERSON
 from spark_cep.matcher.findings.results import ResultKind, Results, step_names
 
@@ -28,7 +28,7 @@ _INTEGER = 8
 class Chosen(NamedTuple):
     """A text of each row: its number among some texts; -1: none."""
 
-    texts: ByteColumn
+    texts: Bytes
     numbers: I64
 
     @property
@@ -52,15 +52,15 @@ class FieldColumns:
         plans = [results.plans[number] for number in used.tolist()]
         self.kind, self._results = results.kind, results
         self.rules = [(plan.rule.id, plan.rule.version) for plan in plans]
-        self.rule_ids = ByteColumn.of([name.encode() for name, _ in self.rules])
+        self.rule_ids = texts_of([name for name, _ in self.rules])
         self.versions = np.array([version for _, version in self.rules], np.int64)
         self.version = self.versions[self.rule]
         used_keys, key = np.unique(results.key, return_inverse=True)
         keys = results.keys.take(used_keys)
-        self.keys = ByteColumn.of_vector(keys)
+        self.keys = keys
         self.key = np.where(keys.nulls, -1, np.arange(len(keys)))[key]
         names = [[name.encode() for name in step_names(plan)] for plan in plans]
-        self.steps = ByteColumn.of([name for each in names for name in each])
+        self.steps = Bytes.of([name for each in names for name in each])
         self.first_step = np.cumsum([0, *map(len, names)]).astype(np.int64)
         self._by_name = np.array(
             [
@@ -77,8 +77,8 @@ class FieldColumns:
         steps = np.array([len(plan.steps) for plan in plans], np.int64)
         #: How many of its events a row has taken, and does not only stand before.
         self.taken = np.where(results.step[self.ends - counts] < steps[self.rule], counts, 0)
-        self.topics = ByteColumn.of([topic.encode() for topic in results.names.topics])
-        self.types, types = ByteColumn.optional(
+        self.topics = texts_of(results.names.topics)
+        self.types, types = Bytes.numbered(
             None if name is None else name.encode() for name in results.names.types
         )
         events = results.events
@@ -91,7 +91,7 @@ class FieldColumns:
         self.measures = results.measures
 
     @cached_property
-    def ids(self) -> ByteColumn:
+    def ids(self) -> Bytes:
         """Match ids, as 32 hexadecimal digits each."""
         rows, events = len(self.row), len(self.topic)
         # A step is written once a row at most, and at most once for each event.
@@ -108,13 +108,14 @@ class FieldColumns:
             self.offset, self.first_step, self._by_name, *self.rule_ids.pool, *self.keys.pool,
             *self.steps.pool, *self.topics.pool, out, ends,
         )  # fmt: skip
-        digits = "".join(
-            blake2b(identity, digest_size=_ID_LENGTH // 2, person=PERSON).hexdigest()
-            for identity in ByteColumn(out[: ends[-1]], ends).values()
+        return texts_of(
+            [
+                blake2b(identity or b"", digest_size=_ID_LENGTH // 2, person=PERSON).hexdigest()
+                for identity in Bytes.of_ends(out, ends).values()
+            ]
         )
-        return ByteColumn.of_length(np.frombuffer(digits.encode(), np.uint8), _ID_LENGTH)
 
-    def encoded(self, values: ByteColumn) -> EncodedResults:
+    def encoded(self, values: Bytes) -> EncodedResults:
         """The results as records with these values."""
         return EncodedResults(
             self.kind, self.rules, self.rule, self.key, self.keys, self.ids, values
@@ -129,9 +130,9 @@ class EncodedResults(NamedTuple):
     rules: list[tuple[str, int]]
     rule: I64
     key: I64
-    keys: ByteColumn
-    ids: ByteColumn
-    values: ByteColumn
+    keys: Bytes
+    ids: Bytes
+    values: Bytes
 
     def split(self, apart: Container[tuple[str, int]]) -> tuple[EncodedResults, EncodedResults]:
         """The records of other rules, and those of the rules ``apart``."""

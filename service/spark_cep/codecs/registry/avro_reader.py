@@ -2,41 +2,78 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spark_cep.codecs.avro.broken_records import explain_undecodable
+from spark_cep.codecs.avro.loops.record_bytes import MOST_DEEP
 from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
-from spark_cep.codecs.record_reader import Read, Wanted
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.record_reader import Read, RecordReader, Wanted
+from spark_cep.codecs.registry.framing import PREFIX_LENGTH, FramingError, read_schema_id
+from spark_cep.codecs.registry.schema_ids import ids_in
+from spark_cep.codecs.registry.schema_lookup import UnknownIds
 from spark_cep.columns.column_vectors import ColumnVectors
+from spark_cep.columns.vectors import Bytes
 
 if TYPE_CHECKING:
     from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
 
 
 @dataclass(frozen=True)
-class AvroReader:
+class AvroReader(RecordReader):
     """Reads by the layouts of all known schema ids. ``kind_of_topic``: for :meth:`Layouts.read`;
     any other topic is of ``other_topics``."""
 
     layouts: Layouts
     kind_of_topic: Mapping[str, int]
     other_topics: int
+    schemas: ResolvedSchemas
+    unknown: UnknownIds
 
-    def read(self, topic: str, values: ByteColumn) -> Read:
+    def read(self, topic: str, values: Bytes) -> Read:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         kind = self.kind_of_topic.get(topic, self.other_topics)
-        present = values.present
-        if present is None:
-            present = np.ones(len(values), np.uint8)
-        return self.layouts.read(*values.pool, present, np.full(len(values), kind, np.int32))
+        return self.layouts.read(values, np.full(len(values), kind, np.int32))
 
-    def only(self, formats: Collection[int]) -> AvroReader:
-        """Return a reader of these schema ids only; all others are unknown."""
-        return replace(self, layouts=self.layouts.only(formats))
+    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+        """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        try:
+            schema_id = read_schema_id(value)
+        except FramingError as error:
+            return Reason.NOT_FRAMED, str(error)
+        match fault:
+            case Fault.NOT_FRAMED:
+                return Reason.NOT_FRAMED, "the record is not framed"
+            case Fault.UNKNOWN_SCHEMA:
+                return Reason.UNKNOWN_SCHEMA_ID, self.unknown.explained(schema_id)
+            case Fault.UNREADABLE_SCHEMA:
+                return Reason.UNREADABLE_SCHEMA, self.schemas.unreadable[schema_id]
+            case Fault.TOO_DEEP:
+                return Reason.UNDECODABLE, (
+                    f"the schema is recursive, and in this value of {len(value)} bytes types"
+                    f" contain themselves more than {MOST_DEEP} times"
+                )
+        writer = self.schemas.writers[schema_id][0].schema
+        # A union's branch that there is not has no reader: the writer's fault comes first.
+        reader = writer if number < 0 else self.schemas.types[number].reader
+        return explain_undecodable(value[PREFIX_LENGTH:], writer, reader)
+
+    def of_task(self, planned_at: int, schemas: str | None) -> AvroReader:
+        """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        if schemas is None:
+            lookup = self.schemas.lookup
+            return replace(self, unknown=UnknownIds(lookup, self.schemas.unknown_ids, planned_at))
+        return replace(self, layouts=self.layouts.only(ids_in(schemas)), unknown=UnknownIds())
+
+    def new_schemas(self, values: Iterable[bytes]) -> Collection[str]:
+        """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        return [str(each) for each in self.unknown.to_learn(Counter(map(read_schema_id, values)))]
 
 
 def avro_reader(
@@ -44,7 +81,8 @@ def avro_reader(
 ) -> AvroReader:
     """The reader of the ``wanted`` columns of each record type."""
     kind_of_topic, other, readable = _topics(schemas)
-    return AvroReader(_layouts(schemas, readable, wanted, vectors), kind_of_topic, other)
+    layouts = _layouts(schemas, readable, wanted, vectors)
+    return AvroReader(layouts, kind_of_topic, other, schemas, UnknownIds())
 
 
 def _topics(schemas: ResolvedSchemas) -> tuple[dict[str, int], int, list[frozenset[int]]]:

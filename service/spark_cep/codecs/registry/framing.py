@@ -16,7 +16,6 @@ from uuid import UUID
 from spark_cep.errors import SchemaError
 
 VALUE_HEADER = "__value_schema_id"
-KEY_HEADER = "__key_schema_id"
 PREFIX_LENGTH = 5
 LARGEST_ID = 2**32 - 1
 

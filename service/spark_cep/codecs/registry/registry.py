@@ -11,7 +11,8 @@ Used on the driver.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -26,6 +27,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 
 from spark_cep.codecs.avro.schema import AvroSchema, check_defaults, parse
 from spark_cep.codecs.registry.settings import RegistrySettings
+from spark_cep.config.topics import SchemaRegistry
 from spark_cep.errors import (
     ConfigurationError,
     RegistryError,
@@ -61,6 +63,18 @@ class SubjectVersion(NamedTuple):
 
 class Registry:
     """One registry. Schemas by id and GUID never change and are kept; subjects are asked again."""
+
+    @classmethod
+    @contextmanager
+    def opened(
+        cls, settings: SchemaRegistry | None, sleep: Callable[[float], None] = wall_sleep
+    ) -> Iterator[Registry | None]:
+        """The registry of the service's settings, if they name one, until the block ends."""
+        if settings is None:
+            yield None
+            return
+        with closing(cls(RegistrySettings.of(settings), sleep=sleep)) as registry:
+            yield registry
 
     def __init__(
         self,

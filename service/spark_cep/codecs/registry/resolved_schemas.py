@@ -15,15 +15,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from spark_cep.codecs.avro.broken_records import without_bytes
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node
-from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, without_bytes
-from spark_cep.codecs.record_reader import Wanted
+from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL
+from spark_cep.codecs.record_reader import RecordFormat, Wanted
 from spark_cep.codecs.registry.avro_reader import AvroReader, avro_reader
-from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED
+from spark_cep.codecs.registry.schema_ids import ranges_of
+from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED, SchemaLookup
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
 from spark_cep.pattern.expressions import ColumnPath
@@ -80,24 +82,27 @@ class WriterSchema:
 
 
 @dataclass
-class ResolvedSchemas:
+class ResolvedSchemas(RecordFormat):
     """Record types, writers, ids that the registry does not know (with when it said so, in
     milliseconds since 1970), and ids whose schema cannot be read with the reader schema (with the
-    reason)."""
+    reason). Tasks ask ``lookup`` about ids that are not among these, the driver learns them from
+    ``registry``."""
 
     types: tuple[EventType, ...]
     writers: dict[int, tuple[WriterSchema, ...]] = field(default_factory=dict)
     unknown_ids: dict[int, int] = field(default_factory=dict)
     unreadable: dict[int, str] = field(default_factory=dict)
-
-    def types_of(self, inputs: Sequence[str]) -> list[EventType]:
-        """The record types of ``inputs`` (of all, when empty)."""
-        return [t for t in self.types if not inputs or t.input in inputs]
+    lookup: SchemaLookup | None = None
+    registry: Registry | None = None
 
     def snapshot(self) -> ResolvedSchemas:
         """Return a copy of the present knowledge for another thread or process."""
-        return ResolvedSchemas(
-            self.types, dict(self.writers), dict(self.unknown_ids), dict(self.unreadable)
+        return replace(
+            self,
+            writers=dict(self.writers),
+            unknown_ids=dict(self.unknown_ids),
+            unreadable=dict(self.unreadable),
+            registry=None,
         )
 
     def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> AvroReader:
@@ -109,7 +114,19 @@ class ResolvedSchemas:
         """The schema ids that a plan is built for."""
         return frozenset({*self.writers, *self.unreadable})
 
-    def learn(self, registry: Registry, ids: Iterable[int]) -> None:
+    @property
+    def known(self) -> str:
+        """The same as ranges."""
+        return ranges_of(self.ids)
+
+    def learn(self, schemas: Iterable[str]) -> list[str]:
+        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`; names are ids in digits."""
+        ids = sorted(map(int, schemas))
+        assert self.registry is not None
+        self.ask(self.registry, ids)
+        return [str(each) for each in ids if each in self.unknown_ids]
+
+    def ask(self, registry: Registry, ids: Iterable[int]) -> None:
         """Ask the registry for ``ids``; what it does not know is remembered as unknown, and what is
         wrong with a schema as the reason why it cannot be read.
 

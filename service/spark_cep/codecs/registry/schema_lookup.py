@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from spark_cep.codecs.registry.settings import RegistrySettings
@@ -98,3 +98,41 @@ class SchemaLookup:
             quick = replace(self.settings, max_attempts=1, timeout_seconds=seconds)
             _registries[self.settings] = Registry(quick)
         return _registries[self.settings]
+
+
+@dataclass
+class UnknownIds:
+    """The schema ids that the plan does not know, in the records of one task. ``lookup``: asked
+    about them (``None``: what is not known stays so). ``no_schema``: ids that the registry did not
+    know when the driver asked, with when that was (ms since 1970); for a while that counts where
+    there is no answer. ``planned_at``: when the task's batch was planned."""
+
+    lookup: SchemaLookup | None = None
+    no_schema: Mapping[int, int] = field(default_factory=dict)
+    planned_at: int = 0
+    _seen: set[int] = field(default_factory=set)
+    _not_asked: set[int] = field(default_factory=set)
+    _asked: int = 0
+
+    def to_learn(self, ids: Counter[int]) -> frozenset[int]:
+        """Return those of ``ids``, given with the number of records of each, that may have a
+        schema; the registry is asked for each once."""
+        fresh = Counter({each: count for each, count in ids.items() if each not in self._seen})
+        self._seen |= fresh.keys()
+        if self.lookup is None or not fresh:
+            return frozenset()
+        answers = self.lookup.ask(fresh, MOST_ASKED - self._asked)
+        self._asked += answers.asked
+        self._not_asked |= answers.not_asked
+        # It may have been registered since; a batch that runs again comes to the same.
+        known_since = self.planned_at - FORGOTTEN_AFTER_SECONDS * 1000
+        return answers.open - {i for i, since in self.no_schema.items() if since > known_since}
+
+    def explained(self, schema_id: int) -> str:
+        """The words of a dead letter for a record of this id."""
+        if schema_id in self._not_asked:
+            return (
+                f"schema id {schema_id} is not known, and the registry was not asked for it:"
+                f" records had more than {MOST_ASKED:,} ids that are not known"
+            )
+        return f"the registry has no schema with id {schema_id}"

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
+from spark_cep.codecs.registry.schema_lookup import SchemaLookup
+from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, RegistryError, SchemaError, SchemaNotFoundError
 
 
 def resolve_schemas(
-    settings: Settings, registry: Registry, topics: Sequence[str]
+    settings: Settings, registry: Registry | None, topics: Sequence[str]
 ) -> ResolvedSchemas:
     """The schemas for ``settings``: ``topics`` are those that exist in the cluster."""
+    given = settings.registry
+    if given is None or registry is None:
+        raise no_registry(f"records of {', '.join(f'inputs.{name}' for name in settings.inputs)}")
     types: list[EventType] = []
     ids: set[int] = set()
     for name, source in settings.inputs.items():
-        matching = topics_of(source, topics)
-        found, versions = _readers(name, source, settings, registry, matching)
+        matching = source.topics_of(topics)
+        found, versions = _readers(name, source, given.subject_name_strategy, registry, matching)
         ids |= versions
         for reader in found:
             (record,) = record_names(reader)
@@ -43,24 +47,18 @@ def resolve_schemas(
     for each in types:
         # What cannot be a reader schema is told here.
         _ = each.columns
-    schemas = ResolvedSchemas(tuple(types))
-    schemas.learn(registry, sorted(ids))
+    schemas = ResolvedSchemas(
+        tuple(types), lookup=SchemaLookup(RegistrySettings.of(given)), registry=registry
+    )
+    schemas.ask(registry, sorted(ids))
     return schemas
 
 
-def topics_of(source: Input, existing: Sequence[str]) -> list[str]:
-    """The topics that an input reads, of those that exist."""
-    if source.topic_pattern is None:
-        return list(source.topics)
-    pattern = re.compile(source.topic_pattern)
-    return sorted(topic for topic in existing if pattern.fullmatch(topic))
-
-
 def _readers(
-    name: str, source: Input, settings: Settings, registry: Registry, topics: Sequence[str]
+    name: str, source: Input, strategy: str, registry: Registry, topics: Sequence[str]
 ) -> tuple[list[AvroSchema], set[int]]:
     """Reader schemas of an input, newest first of each record, and the writer ids known so far."""
-    subjects = list(dict.fromkeys(_subjects(name, source, settings, topics)))
+    subjects = list(dict.fromkeys(_subjects(name, source, strategy, topics)))
     versions = []
     for subject in subjects:
         try:
@@ -101,8 +99,7 @@ def _readers(
     return readers, ids
 
 
-def _subjects(name: str, source: Input, settings: Settings, topics: Sequence[str]) -> Iterable[str]:
-    strategy = settings.registry.subject_name_strategy
+def _subjects(name: str, source: Input, strategy: str, topics: Sequence[str]) -> Iterable[str]:
     if strategy != "topic" and source.record is None and source.reader_schema is None:
         raise ConfigurationError(
             f"inputs.{name}: with registry.subject_name_strategy {strategy} the subject follows"

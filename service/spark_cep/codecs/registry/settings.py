@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from spark_cep.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    # Slow to import, and Python workers do without.
+    from pathlib import Path
+
+    from pydantic import SecretStr
+
+    from spark_cep.config.topics import SchemaRegistry
 
 _HIDDEN = "***"
 
@@ -29,6 +37,29 @@ class RegistrySettings:
     max_attempts: int = 5
     first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 10.0
+
+    @classmethod
+    def of(cls, given: SchemaRegistry) -> RegistrySettings:
+        """Read the service's settings."""
+
+        def path(file: Path | None) -> str | None:
+            return None if file is None else str(file)
+
+        def secret(value: SecretStr | None) -> str | None:
+            return None if value is None else value.get_secret_value()
+
+        return cls(
+            url=given.url,
+            username=given.username,
+            password=secret(given.password),
+            token=secret(given.bearer_token),
+            ca_file=path(given.ssl_ca_file),
+            certificate_file=path(given.ssl_certificate_file),
+            key_file=path(given.ssl_key_file),
+            key_password=secret(given.ssl_key_password),
+            timeout_seconds=given.timeout / 1000,
+            max_attempts=given.max_attempts,
+        )
 
     def __post_init__(self) -> None:
         urls, logins = zip(*(_without_login(url) for url in self.url.split(",")), strict=True)
@@ -83,6 +114,14 @@ class RegistrySettings:
             if secret:
                 text = text.replace(secret, _HIDDEN)
         return text
+
+
+def no_registry(records: str) -> ConfigurationError:
+    """Return the error for settings without a registry that ``records`` need."""
+    return ConfigurationError(
+        f"registry.url is not set: {records} are Avro with a schema id of the schema registry in"
+        " front; set it to the registry's address, as http://registry:8081"
+    )
 
 
 def _without_login(url: str) -> tuple[str, tuple[str, str] | None]:

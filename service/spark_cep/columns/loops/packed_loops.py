@@ -167,14 +167,19 @@ def locate(data, starts, tables, tags, nulls_at, least, width, numbers_at, bytes
             width[column, block] = wide
             numbers_at[column, block] = at
             if tag & KIND >= WITH_BYTES:
-                length = low * rows
-                for row in range(rows if wide else 0):
-                    length += np.int64(little_endian(data, at + row * wide, wide))
+                lengths_at = at
                 at += rows * wide
                 bytes_at[column, block] = at
-                if length < 0 or length > end - at:
-                    return block
-                at += length
+                if wide == 0:
+                    if low < 0 or (low and rows > (end - at) // low):
+                        return block
+                    at += low * rows
+                for row in range(rows if wide else 0):
+                    # A length below 0, or whose sum wraps, is larger than all that is left.
+                    length = np.uint64(low) + little_endian(data, lengths_at + row * wide, wide)
+                    if length > np.uint64(end - at):
+                        return block
+                    at += np.int64(length)
             else:
                 at += rows * wide
         if at != end:

@@ -1,6 +1,5 @@
 """XXH64 of texts, as Spark's ``xxhash64`` of a string (``org.apache.spark.sql.catalyst.expressions.
-XXH64``, seed 42), which says to what key group a key belongs. Texts of a pool: ``data`` are the
-bytes of all, text ``i`` is at ``ends[i]`` to ``ends[i + 1]``.
+XXH64``, seed 42), which says to what key group a key belongs.
 """
 
 from __future__ import annotations
@@ -84,10 +83,3 @@ def place_hashes(data, places, nulls, out):
         if not nulls[row]:
             start = places[row] >> 32
             out[row] = np.int64(text_hash(data, start, start + (places[row] & 0xFFFF_FFFF)))
-
-
-@compiled
-def text_hashes(data, ends, out):
-    """Hash each text of a pool, as a signed number."""
-    for row in range(len(out)):
-        out[row] = np.int64(text_hash(data, ends[row], ends[row + 1]))

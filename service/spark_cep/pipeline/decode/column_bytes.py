@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_cep.columns.byte_column import ByteColumn
-from spark_cep.columns.vectors import Bytes, fixed
+from spark_cep.columns.vectors import Bytes
+from spark_cep.pipeline.wire.arrow_bytes import arrow_of
 
 #: Most bytes of a column that is made at once. Records may have many times as many as were read: a
 #: default of the reader schema is a few bytes in none of them and all of its own in each.
@@ -17,19 +17,6 @@ MOST_BYTES = 64 << 20
 
 class TooManyBytesError(Exception):
     """A column of the records has more than ``MOST_BYTES``."""
-
-
-def texts_of(texts: pa.Array) -> ByteColumn:
-    """Arrow's texts, the same bytes; not to be written to."""
-    _, ends, data = texts.buffers()
-    if not len(texts):
-        return ByteColumn(np.frombuffer(bytes(1), np.uint8), np.frombuffer(bytes(8), np.int64))
-    # Compiled loops are made for one kind of arrays.
-    places = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    longs = places.astype(np.int64)
-    longs.flags.writeable = False
-    has_bytes = data is not None and data.size
-    return ByteColumn(fixed(np.frombuffer(data if has_bytes else bytes(1), np.uint8)), longs)
 
 
 def taken(values: pa.Array, places: NDArray[np.int64], null: NDArray[np.bool_]) -> pa.Array:
@@ -50,7 +37,4 @@ def bytes_at(
     found = Bytes(places, null, data)
     if int(found.lengths.sum()) > MOST_BYTES and len(places) > 1:
         raise TooManyBytesError
-    whole = ByteColumn.of_vector(found)
-    valid = pa.array(~null).buffers()[1]
-    ends = pa.py_buffer(whole.ends.astype(np.int32))
-    return pa.Array.from_buffers(kind, len(places), [valid, ends, pa.py_buffer(whole.data)])
+    return arrow_of(found, kind)

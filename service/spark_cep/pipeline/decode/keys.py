@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_cep.codecs.record_reader import Read
-from spark_cep.columns.loops.text_hash import SEED, text_hashes
+from spark_cep.columns.loops.text_hash import SEED, place_hashes
 from spark_cep.compiler.key_text import ESCAPED, escaped
 from spark_cep.pattern.types import STRING
-from spark_cep.pipeline.decode.column_bytes import bytes_at, taken, texts_of
+from spark_cep.pipeline.decode.column_bytes import bytes_at, taken
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
+from spark_cep.pipeline.wire.arrow_bytes import bytes_of
 
 _Rows = NDArray[np.intp]
 _Flags = NDArray[np.bool_]
@@ -86,9 +87,9 @@ def keys_of(
         return pa.nulls(len(rows), pa.string()), np.full(len(rows), SEED % key_groups, np.int32)
     texts = [part.of_rows(rows, here) for part in parts]
     key = texts[0] if len(texts) == 1 else _joined(texts, here)
-    group = np.empty(len(rows), np.int64)
-    text_hashes(*texts_of(key).pool, group)
-    group[key.is_null().to_numpy(zero_copy_only=False)] = SEED
+    keys = bytes_of(key)
+    group = np.full(len(rows), SEED, np.int64)
+    place_hashes(*keys.pool, keys.nulls, group)
     return key, (group % key_groups).astype(np.int32)
 
 

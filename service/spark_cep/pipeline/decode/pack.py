@@ -18,15 +18,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_cep.codecs.avro.loops.record_bytes import MOST_DEEP
-from spark_cep.codecs.output.dead_letters import Reason, explain_undecodable
+from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.registry.framing import FramingError, read_schema_id
-from spark_cep.codecs.registry.schema_lookup import (
-    FORGOTTEN_AFTER_SECONDS,
-    MOST_ASKED,
-    SchemaLookup,
-)
+from spark_cep.codecs.record_reader import RecordReader
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.decoder import Decoder, pieces
 from spark_cep.pipeline.decode.tallies import Tally
@@ -38,7 +32,7 @@ from spark_cep.pipeline.wire.event_packets import (
     sizes_of,
     with_late_until,
 )
-from spark_cep.pipeline.wire.new_schema_ids import NewSchemaIdsError
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.pipeline.wire.packets import (
     BYTES_PER_PACKET,
     EventTimes,
@@ -61,22 +55,8 @@ from spark_cep.pipeline.wire.task_properties import TaskProperties
 _ROWS_WAITING, _BYTES_WAITING = 65_536, 16 << 20
 #: A record's own bytes.
 _OF_ORIGINAL = ("record_key", "value", "headers")
-_NO_SCHEMA = "the registry has no schema with id {}"
-_NOT_ASKED = (
-    "schema id {} is not known, and the registry was not asked for it: records had more than"
-    f" {MOST_ASKED:,} ids that are not known"
-)
 #: In one error, whose text holds them.
-_MOST_NEW_IDS = 1_000
-
-
-@dataclass(frozen=True)
-class WriterOfId:
-    """Avro schemas that explain a broken record of one schema id. ``readers`` by number of the
-    record type."""
-
-    writer: str
-    readers: dict[int, str]
+_MOST_NEW_SCHEMAS = 1_000
 
 
 class Packed(NamedTuple):
@@ -88,18 +68,11 @@ class Packed(NamedTuple):
 
 @dataclass
 class Packer:
-    """Makes packets of records; picklable. ``readers`` by schema id; ``unknown_ids``: what counts
-    for a while where ``lookup`` (``None``: no format has ids) gets no answer, with when the
-    registry said so (ms since 1970);
-    ``time_columns`` and ``key_texts``, by number of the record type, say in dead letters what was
-    missing."""
+    """Makes packets of records. ``time_columns`` and ``key_texts``, by number of the record type,
+    say in dead letters what was missing."""
 
     partitionings: tuple[PackedPartitioning, ...]
     key_groups: int
-    readers: dict[int, WriterOfId]
-    unknown_ids: dict[int, int]
-    lookup: SchemaLookup | None
-    unreadable: dict[int, str]
     time_columns: tuple[str, ...]
     key_texts: tuple[tuple[str, ...], ...]
     max_ahead_ms: int | None
@@ -110,30 +83,20 @@ class Packer:
     _arrived: dict[tuple[str, int], int] = field(default_factory=dict)
     _waiting: list[list[pa.RecordBatch]] = field(default_factory=list)
     _bytes_waiting: int = 0
-    _new_ids: set[int] = field(default_factory=set)
-    #: Ids without schema, and what dead letters say of them; how many the registry was asked for.
-    _no_schema: dict[int, str] = field(default_factory=dict)
-    _asked: int = 0
-    #: Whether the batch knows no other ids than it did before.
-    _decided: bool = False
+    _new_schemas: set[str] = field(default_factory=set)
     _late_until: int | None = None
-    _planned_at: int = 0
 
     def pack(self, read: Iterable[KafkaRecords], told: TaskProperties) -> Iterator[Packed]:
         """One task: its records in, packets out. :attr:`times` and :meth:`report` are about all of
         them, when they have been taken."""
-        self._counts, self._maxima, self._arrived, self._new_ids = Counter(), {}, {}, set()
+        self._counts, self._maxima, self._arrived, self._new_schemas = Counter(), {}, {}, set()
         self._waiting, self._bytes_waiting = [[] for _ in self.partitionings], 0
-        self._no_schema, self._asked = {}, 0
         busy = decoding = waited = 0
         asked = perf_counter_ns()
         latest = None if self.max_ahead_ms is None else told.planned_at + self.max_ahead_ms
         self._late_until = told.late_until
-        self._planned_at = told.planned_at
-        self._decided = told.schema_ids is not None
-        decoder = self.decoder
-        if told.schema_ids is not None:
-            decoder = replace(decoder, reader=decoder.reader.only(told.schema_ids))
+        reader = self.decoder.reader.of_task(told.planned_at, told.schemas)
+        decoder = replace(self.decoder, reader=reader)
         for records in read:
             began = perf_counter_ns()
             waited += began - asked
@@ -141,17 +104,20 @@ class Packer:
                 decoded = perf_counter_ns()
                 decoding += decoded - began
                 self._count(tallies)
-                self._count_failures(failures)
-                letters = self._judged(rows) if rows.num_rows else []
+                for letter in failures:
+                    count_dead_letter(
+                        self._counts, letter.reason, letter.rule_id, letter.rule_version
+                    )
+                letters = list(self.judged(reader, rows)) if rows.num_rows else []
                 packets = list(self._take(rows)) if rows.num_rows else []
                 busy += perf_counter_ns() - decoded
                 yield Packed(packets, letters + failures)
                 began = asked = perf_counter_ns()
-            if len(self._new_ids) >= _MOST_NEW_IDS:
+            if len(self._new_schemas) >= _MOST_NEW_SCHEMAS:
                 break
-        if self._new_ids:
+        if self._new_schemas:
             # All of them at once: each failure costs a start of the query.
-            raise NewSchemaIdsError(sorted(self._new_ids)[:_MOST_NEW_IDS])
+            raise NewSchemasError(sorted(self._new_schemas)[:_MOST_NEW_SCHEMAS])
         for number in range(len(self.partitionings)):
             yield Packed(list(self._flush(number)), [])
         waited += perf_counter_ns() - asked
@@ -172,14 +138,10 @@ class Packer:
         )
         return Report(self._counts, read, tuple(processes))
 
-    def _judged(self, batch: pa.RecordBatch) -> list[DeadLetter]:
-        """Dead letters of a batch."""
-        return list(self._judge(batch)) if _has_faults(batch) else []
-
     def _take(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int, bytes]]:
         usable = unkeyed = None
-        if _has_faults(batch):
-            faults = batch.column("fault")
+        faults = batch.column("fault")
+        if pc.max(faults).as_py() > Fault.NOT_READ:
             unkeyed = pc.equal(faults, int(Fault.MISSING_KEY))
             if pc.any(unkeyed).as_py():
                 for events in UnkeyedEvents.several(self._unkeyed(batch.filter(unkeyed))):
@@ -261,19 +223,22 @@ class Packer:
 
     # Records with a fault.
 
-    def _judge(self, batch: pa.RecordBatch) -> Iterator[DeadLetter]:
-        faults = batch.column("fault").to_pylist()
+    def judged(self, reader: RecordReader, batch: pa.RecordBatch) -> Iterator[DeadLetter]:
+        """The dead letters of a batch that ``reader`` has read; none while there are new schemas,
+        with which the batch runs again."""
         names = ("topic", "partition", "offset", TYPE_COLUMN, "record_key", "value", "fault")
-        judged = set(Fault) - {Fault.NONE, Fault.TOMBSTONE, Fault.NOT_READ, Fault.MISSING_KEY}
-        numbers = [n for n, fault in enumerate(faults) if fault in judged]
-        rows = batch.select(names).take(pa.array(numbers, pa.int32())).to_pylist()
-        self._look_up(
-            Counter(read_schema_id(r["value"]) for r in rows if r["fault"] == Fault.UNKNOWN_ID)
+        faults = batch.column("fault")
+        judged = pc.and_(
+            pc.greater(faults, int(Fault.NOT_READ)), pc.not_equal(faults, int(Fault.MISSING_KEY))
         )
-        if self._new_ids:
+        rows = batch.select(names).filter(judged).to_pylist()
+        unknown = [row["value"] for row in rows if row["fault"] == Fault.UNKNOWN_SCHEMA]
+        if unknown:
+            self._new_schemas.update(reader.new_schemas(unknown))
+        if self._new_schemas:
             return
         for row in rows:
-            reason, detail = self._reason(Fault(row["fault"]), row)
+            reason, detail = self._reason(reader, row)
             self._counts[Count.DEAD_LETTERS, reason.value] += 1
             yield DeadLetter(
                 at=Coordinates(row["topic"], row["partition"], row["offset"]),
@@ -282,32 +247,6 @@ class Packer:
                 record_key=row["record_key"],
                 record_value=row["value"],
             )
-
-    def _look_up(self, ids: Counter[int]) -> None:
-        """Find out which of the ids that the plan does not know have a schema."""
-        for known in self._no_schema:
-            ids.pop(known, None)
-        if not ids:
-            return
-        if self._decided:
-            self._no_schema |= {each: _NO_SCHEMA.format(each) for each in ids}
-            return
-        assert self.lookup is not None
-        answers = self.lookup.ask(ids, MOST_ASKED - self._asked)
-        self._asked += answers.asked
-        # It may have been registered since; a batch that runs again comes to the same.
-        known_since = self._planned_at - FORGOTTEN_AFTER_SECONDS * 1000
-        unknown = {i for i, since in self.unknown_ids.items() if since > known_since}
-        self._new_ids |= answers.open - unknown
-        for each in ids:
-            self._no_schema[each] = (
-                _NOT_ASKED if each in answers.not_asked else _NO_SCHEMA
-            ).format(each)
-
-    def _count_failures(self, letters: Iterable[DeadLetter]) -> None:
-        """Count dead letters of conditions."""
-        for letter in letters:
-            count_dead_letter(self._counts, letter.reason, letter.rule_id, letter.rule_version)
 
     def _unkeyed(self, rows: pa.RecordBatch) -> Iterator[Unkeyed]:
         """Events whose key, or a part of it, is null, though a rule of steps needs it."""
@@ -318,29 +257,14 @@ class Packer:
                 detail=f"a key is null: {'; '.join(self.key_texts[row[TYPE_COLUMN]])}",
             )
 
-    def _reason(self, fault: Fault, row: dict[str, Any]) -> tuple[Reason, str]:
-        value: bytes = row["value"]
-        match fault:
-            case Fault.NOT_FRAMED:
-                return Reason.NOT_FRAMED, _framing_fault(value)
-            case Fault.UNKNOWN_ID:
-                return Reason.UNKNOWN_SCHEMA_ID, self._no_schema[read_schema_id(value)]
-            case Fault.UNREADABLE_SCHEMA:
-                return Reason.UNREADABLE_SCHEMA, self.unreadable[read_schema_id(value)]
+    def _reason(self, reader: RecordReader, row: dict[str, Any]) -> tuple[Reason, str]:
+        match fault := Fault(row["fault"]):
             case Fault.TIME_OUT_OF_BOUNDS:
                 return Reason.EVENT_TIME_OUT_OF_BOUNDS, self._out_of_bounds()
             case Fault.MISSING_TIME:
                 column = self.time_columns[row[TYPE_COLUMN]]
                 return Reason.MISSING_EVENT_TIME, f"the event time is null: {column}"
-            case Fault.TOO_DEEP:
-                return Reason.UNDECODABLE, (
-                    f"the schema is recursive, and in this value of {len(value)} bytes types"
-                    f" contain themselves more than {MOST_DEEP} times"
-                )
-        known = self.readers[read_schema_id(value)]
-        # A union's branch that there is not has no reader: the writer's fault comes first.
-        reader = known.readers.get(row[TYPE_COLUMN], known.writer)
-        return explain_undecodable(value, known.writer, reader)
+        return reader.explain(row["value"], fault, row[TYPE_COLUMN])
 
     def _out_of_bounds(self) -> str:
         years = "the event time is outside the years 1 to 9999"
@@ -350,15 +274,3 @@ class Packer:
             f"the event time is more than {self.max_ahead_ms} ms ahead of the record's timestamp or"
             f" of the clock; or {years[15:]}"
         )
-
-
-def _has_faults(batch: pa.RecordBatch) -> bool:
-    return bool(pc.max(batch.column("fault")).as_py() > Fault.NOT_READ)
-
-
-def _framing_fault(value: bytes) -> str:
-    try:
-        read_schema_id(value)
-    except FramingError as error:
-        return str(error)
-    return "the record is not framed"

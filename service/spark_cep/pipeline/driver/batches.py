@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
 from spark_cep.pipeline.deliver.output import WrittenBatch
 from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
@@ -19,7 +19,6 @@ from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.spark.private_api import offset_log, spark_type
 from spark_cep.pipeline.tasks.batch_properties import tell_tasks
-from spark_cep.pipeline.wire.schema_ids import ranges_of
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 #: Spark's local property with the id of the query that a batch belongs to.
@@ -40,7 +39,7 @@ class Batches:
 
     spark: SparkSession
     rules: BatchRules
-    schemas: ResolvedSchemas
+    schemas: RecordFormat
     delivery: ExactlyOnce
     before: BeforeBatch
     after: AfterBatch
@@ -58,9 +57,9 @@ class Batches:
         begins = None if ends_at is None else _offset(ends_at)
         rules = self.rules.of(batch, lambda: {} if begins is None else begins.by_topic)
         late_until = self.before(batch)
-        known, decided, partly = self.schemas.ids, None, self.partly_written
+        known, decided, partly = self.schemas.known, None, self.partly_written
         if partly is not None and partly.batch == batch:
-            known = decided = partly.schema_ids
+            known = decided = partly.schemas
         told = TaskProperties(
             int(planned.metadataOpt().get().batchTimestampMs()),
             late_until,
@@ -70,7 +69,7 @@ class Batches:
             rules.text,
         )
         tell_tasks(context, told)
-        output = WrittenBatch(query, batch, ranges_of(known), offset.digest)
+        output = WrittenBatch(query, batch, known, offset.digest)
         writer = PartitionWriter(self.delivery, output, first=not self._begun)
         self._begun = True
         reports = frame.mapInArrow(writer, spark_type(REPORT_SCHEMA)).collect()

@@ -8,8 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.codecs.output.outputs import OutputEncoder
-from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
-from spark_cep.codecs.registry.schema_lookup import SchemaLookup
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.config import Settings
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
@@ -20,7 +19,6 @@ from spark_cep.pipeline.driver.control.source_offset import Ends
 from spark_cep.pipeline.driver.input.batch_limit import BatchLimit
 from spark_cep.pipeline.driver.input.source import DriverFiles, input_packets, limit_reads
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
-from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 from spark_cep.pipeline.match.match import Matching
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.spark.private_api import spark_type
@@ -37,7 +35,7 @@ class Dataflow:
 
     settings: Settings
     rules: BatchRules
-    schemas: ResolvedSchemas
+    schemas: RecordFormat
     encoder: OutputEncoder
     files: DriverFiles
     delivery: ExactlyOnce
@@ -106,8 +104,7 @@ class Dataflow:
             settings.time.max_ahead,
             settings.outputs.late_events == "all",
         )
-        lookup = SchemaLookup(registry_settings(settings))
-        return Packing(self.schemas.snapshot(), lookup, options)
+        return Packing(self.schemas.snapshot(), options)
 
     def _match_options(self) -> MatchOptions:
         time = self.settings.time

@@ -76,7 +76,6 @@ def run_job(
             time=plan.time,
             topics=TopicIds(settings, plan.topic_ids),
             partly_written=begun,
-            learn=partial(plan.schemas.learn, plan.registry),
         )
         with rules.attempts_counted():
             supervisor.run()

@@ -6,6 +6,7 @@ from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.registry import Registry
+from spark_cep.codecs.registry.settings import no_registry
 from spark_cep.config import Settings
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
@@ -20,9 +21,12 @@ _log = logger(__name__)
 
 
 def output_encoder(
-    settings: Settings, registry: Registry, cluster: Cluster, retry: RetryPolicy
+    settings: Settings, registry: Registry | None, cluster: Cluster, retry: RetryPolicy
 ) -> OutputEncoder:
     """The encoder, once topics and schemas are there."""
+    given = settings.registry
+    if given is None or registry is None:
+        raise no_registry("output records")
     topics = settings.outputs.topics
     of_rules = {
         topics.rule_status: COMPACTED,
@@ -34,7 +38,7 @@ def output_encoder(
     )
     if made:
         _log.info("topics_created", topics=made)
-    ask = registry.register if settings.registry.auto_register else registry.lookup
+    ask = registry.register if given.auto_register else registry.lookup
     ids = retry(
         lambda: AvroResults(
             match=ask(f"{topics.matches}-value", schema_text("match")),

@@ -7,10 +7,10 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from spark_cep.codecs.formats import record_format
 from spark_cep.codecs.output.outputs import OutputEncoder
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.registry import Registry
-from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
-from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.pipeline.compiled_code import prepare
 from spark_cep.pipeline.driver.input.batch_limit import mean_size
 from spark_cep.pipeline.driver.input.source import DriverFiles
@@ -18,7 +18,7 @@ from spark_cep.pipeline.driver.kafka.cluster import Cluster
 from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.observe.progress import begin_topics
 from spark_cep.pipeline.driver.output_setup import output_encoder
-from spark_cep.pipeline.driver.rules.job_plan import input_topics, registry_settings
+from spark_cep.pipeline.driver.rules.job_plan import input_topics
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.driver.rules.rules_at_start import RulesAtStart
 from spark_cep.pipeline.driver.time_control import TimeControl
@@ -35,8 +35,7 @@ class StartPlan:
     cluster: Cluster
     topics: list[str]
     topic_ids: dict[str, str]
-    registry: Registry
-    schemas: ResolvedSchemas
+    schemas: RecordFormat
     encoder: OutputEncoder
     rules: RulesAtStart
     overrides: OverrideTopic
@@ -55,15 +54,14 @@ def plan_start(run: Run, status: RuleStatus, scratch: Path, stack: ExitStack) ->
     source = stack.enter_context(closing(source_of(settings)))
     overrides = OverrideTopic(settings.kafka, settings.rules.overrides_topic)
     stack.enter_context(closing(overrides))
-    registry = Registry(registry_settings(settings), sleep=run.retries.sleep)
-    stack.enter_context(closing(registry))
+    registry = stack.enter_context(Registry.opened(settings.registry, run.retries.sleep))
     rules = RulesAtStart(settings, source, status, retry)
     check_properties(settings.reader_config())
     cluster = Cluster(settings, retry)
     existing = cluster.topics()
     topics = input_topics(settings, existing)
     begin_topics(run.metrics, topics)
-    schemas = retry(lambda: resolve_schemas(settings, registry, existing))
+    schemas = retry(lambda: record_format(settings, registry, existing))
     rules.check(schemas)
     encoder = output_encoder(settings, registry, cluster, retry)
     files = DriverFiles.below(scratch)
@@ -76,5 +74,5 @@ def plan_start(run: Run, status: RuleStatus, scratch: Path, stack: ExitStack) ->
     # Workers find it in the cache; without, the first batch would wait for each of them.
     prepare()
     return StartPlan(
-        cluster, topics, ids, registry, schemas, encoder, rules, overrides, files, time, record_size
+        cluster, topics, ids, schemas, encoder, rules, overrides, files, time, record_size
     )

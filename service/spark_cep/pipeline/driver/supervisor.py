@@ -1,14 +1,14 @@
 """Keeps a query running until its input ends or the job is told to stop.
 
 A query that ends with an error is started again from its checkpoint where that helps: when a batch
-met schema ids that the plan does not know (the batch runs again, nothing of it was written), and
+met schemas that the plan does not know (the batch runs again, nothing of it was written), and
 when Kafka did not answer. Any other error ends the job. So does the circuit breaker, behind the
 batch that trips it; rules that trip it are paused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from py4j.protocol import Py4JJavaError
@@ -33,7 +33,7 @@ from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.time_control import TimeControl
-from spark_cep.pipeline.wire.new_schema_ids import decode_ids
+from spark_cep.pipeline.wire.new_schemas import schemas_in
 from spark_cep.pipeline.wire.reports import Count
 from spark_cep.rules.pauses import Pause
 
@@ -51,7 +51,7 @@ class _KafkaUnavailableTooLongError(Exception):
 
 class Supervisor:
     """Supervises the queries of one run. ``partly_written`` says which batch the output has in
-    part; ``learn`` asks the registry for schema ids."""
+    part."""
 
     def __init__(
         self,
@@ -63,7 +63,6 @@ class Supervisor:
         time: TimeControl,
         topics: TopicIds,
         partly_written: Callable[[], PartlyWritten | None],
-        learn: Callable[[Sequence[int]], None],
     ) -> None:
         self._run = run
         self._stopping, self._outage = run.stopping, run.outage
@@ -75,7 +74,6 @@ class Supervisor:
         self._time = time
         self._topics = topics
         self._partly_written = partly_written
-        self._learn = learn
         self._checkpoint = str(flow.settings.state.checkpoint)
         self._query: str | None = None
 
@@ -133,14 +131,14 @@ class Supervisor:
 
     def _recover(self, error: PySparkException) -> None:
         """Return when the query may be started again after ``error``; raise when it may not."""
-        ids = decode_ids(str(error))
+        new = schemas_in(str(error))
         # Whatever failed while Kafka was unavailable would have failed for that.
-        away = None if ids else kafka_unavailable(error) or self._outage.error
+        away = None if new else kafka_unavailable(error) or self._outage.error
         if away is not None:
             self._wait_for_kafka(away)
             return
         self._observer.query_ended()
-        if not ids:
+        if not new:
             self._metrics.increment(names.BATCHES, result="failed")
             self._health.failed("the query failed")
             # A topic created again, before it has as many records, looks to the source like a
@@ -148,11 +146,9 @@ class Supervisor:
             self._topics.check()
             raise failure(error, self._checkpoint) from error
         self._health.expect_progress(expected=False)
-        schemas = self._flow.schemas
-        self._retry(lambda: self._learn(ids))
+        unknown = self._retry(lambda: self._flow.schemas.learn(new))
         self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
-        unknown = sorted(schemas.unknown_ids.keys() & ids)
-        _log.info("schemas_learnt", ids=list(ids), unknown=unknown)
+        _log.info("schemas_learnt", schemas=list(new), unknown=list(unknown))
         self._health.expect_progress(expected=True)
 
     def _wait_for_kafka(self, away: SparkCepError) -> None:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_cep.codecs.output.outputs import MATCH_ID_HEADER
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import Bytes
 from spark_cep.pipeline.wire.packets import Header, Record, ResultColumns
 
 
@@ -26,17 +26,17 @@ class Messages(NamedTuple):
     topics: Sequence[str]
     topic: I64
     key: I64
-    keys: ByteColumn
+    keys: Bytes
     value: I64
-    values: ByteColumn
+    values: Bytes
     group: I64
     group_ends: I64
     name: I64
-    names: ByteColumn
+    names: Bytes
     text: I64
-    texts: ByteColumn
+    texts: Bytes
     own_name: int
-    own: ByteColumn
+    own: Bytes
 
     @classmethod
     def of_results(cls, results: ResultColumns) -> Messages:
@@ -60,8 +60,8 @@ class Messages(NamedTuple):
         return cls._of(
             list(topics),
             np.array(topic, np.int64),
-            ByteColumn.optional(record[1] for record in records),
-            ByteColumn.optional(record[2] for record in records),
+            Bytes.numbered(record[1] for record in records),
+            Bytes.numbered(record[2] for record in records),
             np.arange(len(records)),
             [record[3] for record in records],
             None,
@@ -72,11 +72,11 @@ class Messages(NamedTuple):
         cls,
         topics: Sequence[str],
         topic: I64,
-        keys: tuple[ByteColumn, I64],
-        values: tuple[ByteColumn, I64],
+        keys: tuple[Bytes, I64],
+        values: tuple[Bytes, I64],
         group: I64,
         groups: Iterable[Sequence[Header]],
-        own: tuple[str, ByteColumn] | None,
+        own: tuple[str, Bytes] | None,
     ) -> Messages:
         group_ends, numbers, texts = [0], [], []
         names: dict[str, int] = {}
@@ -85,11 +85,11 @@ class Messages(NamedTuple):
                 numbers.append(names.setdefault(header, len(names)))
                 texts.append(content)
             group_ends.append(len(texts))
-        own_name, own_values = -1, ByteColumn.of([])
+        own_name, own_values = -1, Bytes.of([])
         if own is not None:
             own_name = names.setdefault(own[0], len(names))
             own_values = own[1]
-        column, text = ByteColumn.optional(texts)
+        column, text = Bytes.numbered(texts)
         return cls(
             topics,
             topic,
@@ -100,7 +100,7 @@ class Messages(NamedTuple):
             group,
             np.array(group_ends, np.int64),
             np.array(numbers, np.int64),
-            ByteColumn.of([name.encode() + b"\0" for name in names]),
+            Bytes.of([name.encode() + b"\0" for name in names]),
             text,
             column,
             own_name,

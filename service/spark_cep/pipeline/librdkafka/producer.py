@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import OutputError
 from spark_cep.pipeline.librdkafka.library import (
     LIBRARY,
@@ -161,8 +161,8 @@ def _produced(
     return int(row), int(error)
 
 
-def _column(column: ByteColumn) -> tuple[int, I64]:
-    return int(column.data.ctypes.data), _read_only(column.ends)
+def _column(column: Bytes) -> tuple[int, I64]:
+    return int(column.data.ctypes.data), _read_only(column.places)
 
 
 def _read_only(numbers: I64) -> I64:

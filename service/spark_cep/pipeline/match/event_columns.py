@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.representation import Representation, representation
-from spark_cep.columns.vectors import LENGTH_BITS, Bytes, Flags, Numbers, Objects, Vector
+from spark_cep.columns.vectors import Flags, Numbers, Objects, Vector
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, micros_or_none
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.packing import unpack
+from spark_cep.pipeline.wire.arrow_bytes import bytes_of
 from spark_cep.pipeline.wire.event_packets import (
     MICROS_COLUMN,
     TYPE_COLUMN,
@@ -23,8 +24,6 @@ from spark_cep.pipeline.wire.event_packets import (
     word,
 )
 from spark_cep.pipeline.wire.masks import distinct_masks
-
-_NO_BYTES = np.zeros(0, np.uint8)
 
 
 def input_batch(
@@ -83,17 +82,6 @@ def vector_of(column: pa.Array, slot: SlotType) -> Vector:
     if pa.types.is_binary(column.type):
         values = [None if value is None else unpack(value) for value in values]
     return Objects(values)
-
-
-def bytes_of(column: pa.Array) -> Bytes:
-    """A column of text or bytes, with the same memory."""
-    count, nulls = len(column), _nulls(column)
-    _, ends, data = column.buffers()
-    if data is None or not count:
-        return Bytes(np.zeros(count, np.int64), nulls, _NO_BYTES)
-    ends = np.frombuffer(ends, np.int32)[column.offset : column.offset + count + 1].astype(np.int64)
-    places = ends[:-1] << LENGTH_BITS | np.diff(ends)
-    return Bytes(places, nulls, np.frombuffer(data, np.uint8))
 
 
 def _nulls(column: pa.Array) -> Flags:

@@ -12,7 +12,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 from numpy.typing import NDArray
 
-from spark_cep.columns.byte_column import ByteColumn
+from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass
 from spark_cep.pipeline.librdkafka.consumer import PartitionClient
@@ -209,12 +209,9 @@ class _Columns:
         if not rows:
             return None
         texts = [
-            ByteColumn(data, ends[: rows + 1], present[:rows])
+            Bytes.of_ends(data, ends[: rows + 1], present[:rows] == 0)
             for data, ends, present in zip(self._data, self._ends, self._present, strict=True)
         ]
-        for each in texts:
-            # Compiled loops are made for one kind of arrays.
-            each.data.flags.writeable = each.ends.flags.writeable = False
         return KafkaRecords(
             wanted.topic, wanted.partition, self._offset[:rows], self._time[:rows], *texts
         )

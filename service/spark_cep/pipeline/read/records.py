@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import Bytes
+from spark_cep.pipeline.wire.arrow_bytes import arrow_of
 
 _SIZE: Final = struct.Struct("<i")
 
@@ -28,9 +29,9 @@ class KafkaRecords:
     partition: int
     offset: NDArray[np.int64]
     time: NDArray[np.int64]
-    value: ByteColumn
-    key: ByteColumn
-    headers: ByteColumn
+    value: Bytes
+    key: Bytes
+    headers: Bytes
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -44,8 +45,7 @@ class KafkaRecords:
         """Some of them, one behind the other."""
         return KafkaRecords(
             self.topic, self.partition, self.offset[start:end], self.time[start:end],
-            self.value.between(start, end), self.key.between(start, end),
-            self.headers.between(start, end),
+            *(column.take(slice(start, end)) for column in (self.value, self.key, self.headers)),
         )  # fmt: skip
 
     def rows(self, rows: NDArray[np.intp], whole: NDArray[np.bool_]) -> dict[str, pa.Array]:
@@ -70,16 +70,12 @@ class KafkaRecords:
         }
 
 
-def _taken(column: ByteColumn, rows: NDArray[np.intp], wanted: NDArray[np.bool_]) -> pa.Array:
+def _taken(column: Bytes, rows: NDArray[np.intp], wanted: NDArray[np.bool_]) -> pa.Array:
     """The values at ``rows``, NULL where they are not ``wanted``: only what is wanted is copied."""
-    valid = None
-    if column.present is not None and not column.present.all():
-        valid = pa.py_buffer(np.packbits(column.present, bitorder="little"))
-    # There are fewer bytes than 2 GiB: those of BYTES_TOGETHER and one more message.
-    ends = pa.py_buffer(column.ends.astype(np.int32))
-    buffers = [valid, ends, pa.py_buffer(column.data)]
-    found = pa.Array.from_buffers(pa.binary(), len(column), buffers)
-    return found.take(pa.array(rows, mask=~wanted))
+    nulls = column.nulls[rows] | ~wanted
+    if nulls.all():
+        return pa.nulls(len(rows), pa.binary())
+    return arrow_of(Bytes(column.places[rows], nulls, column.data), pa.binary())
 
 
 def headers_text(headers: bytes) -> str:

@@ -215,11 +215,8 @@ class KnownRules:
                 "the state holds events of a rule set that the checkpoint does not describe:"
                 f" it is damaged; {RESTORE}"
             )
-        return Translation(old, self._now[prefix], self._matchers[prefix].slots, self._earlier())
-
-    def _earlier(self) -> dict[int, int]:
-        """By number, that of the version that moved to it."""
-        return {carry.to: number for number, carry in self._carried.items()}
+        earlier = {carry.to: number for number, carry in self._carried.items()}
+        return Translation(old, self._now[prefix], self._matchers[prefix].slots, earlier)
 
 
 class Translation:

@@ -22,6 +22,7 @@ from spark_cep.pipeline.tasks.packet_rows import packet_rows
 from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets
 from spark_cep.pipeline.wire.reports import ProcessMemory
 from spark_cep.pipeline.wire.task_properties import TaskProperties
+from spark_cep.rules.plans import plan_of
 
 _MOST_PACKERS = 4
 
@@ -62,4 +63,4 @@ def rows_of_task(
 def _packer(packing: bytes, rules: str) -> tuple[Packer, OutputEncoder]:
     """A process has one task at a time, and a packer begins each of them afresh."""
     made: tuple[Packing, OutputEncoder] = unpickled(packing)
-    return made[0].packer_of(rules), made[1]
+    return made[0].packer(plan_of(rules)), made[1]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from spark_cep.columns.byte_column import ByteColumn
 from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import Bytes
 from spark_cep.packing import pack, unpack
 
 #: Between decoding tasks and key groups; ``label``: of the key group.
@@ -175,14 +175,17 @@ class ResultColumns:
     headers: Sequence[Sequence[Header]]
     rule: I64
     key: I64
-    keys: ByteColumn
-    ids: ByteColumn
-    values: ByteColumn
+    keys: Bytes
+    ids: Bytes
+    values: Bytes
 
     def encode(self) -> bytes:
         """The packet."""
         numbers = (self.rule, self.key)
-        columns = [part for column in (self.keys, self.ids, self.values) for part in column.pool]
+        columns: list[Any] = []
+        for column in (self.keys, self.ids, self.values):
+            whole = column.compacted()
+            columns += whole.data, np.append(0, np.cumsum(whole.lengths))
         return pack([self.topic, self.headers, *(each.tobytes() for each in (*numbers, *columns))])
 
     @classmethod
@@ -191,7 +194,7 @@ class ResultColumns:
         topic, headers, rule, key, *columns = unpack(packet)
         shared = [[(name, content) for name, content in each] for each in headers]
         keys, ids, values = (
-            ByteColumn(np.frombuffer(data, np.uint8), np.frombuffer(ends, np.int64))
+            Bytes.of_ends(np.frombuffer(data, np.uint8), np.frombuffer(ends, np.int64))
             for data, ends in zip(columns[::2], columns[1::2], strict=True)
         )
         rule, key = np.frombuffer(rule, np.int64), np.frombuffer(key, np.int64)
@@ -200,4 +203,4 @@ class ResultColumns:
     @property
     def size(self) -> int:
         """Bytes of all keys and values."""
-        return int(self.values.ends[-1] + self.keys.sizes(self.key).sum())
+        return int(self.values.lengths.sum() + self.keys.sizes(self.key).sum())

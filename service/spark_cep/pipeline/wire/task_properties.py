@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from spark_cep.pipeline.wire.schema_ids import ids_in, ranges_of
-
 #: The time at which a batch was planned, in milliseconds.
 PLANNED_AT: Final = "spark_cep.planned_at"
 #: The event time after which no event of the batch is late; or nothing.
@@ -15,8 +13,8 @@ LATE_UNTIL: Final = "spark_cep.late_until"
 #: Which batch it is, and which one was before it.
 OFFSETS: Final = "spark_cep.offsets"
 OFFSETS_BEFORE: Final = "spark_cep.offsets_before"
-#: The schema ids of a batch whose output is there in part, as ranges.
-SCHEMA_IDS: Final = "spark_cep.schema_ids"
+#: The schemas of a batch whose output is there in part.
+SCHEMAS: Final = "spark_cep.schemas"
 #: The rules of the batch, as :mod:`spark_cep.rules.plans` encodes them.
 RULES: Final = "spark_cep.rules"
 
@@ -26,15 +24,16 @@ class TaskProperties:
     """``planned_at``: when the batch was planned, in ms since 1970. ``late_until``: the event time
     (ms) after which no event of the batch is late; ``None`` when that is not known. ``offsets``:
     digest of where the batch ends in its sources; ``offsets_before``: that of the batch before,
-    whose state it goes on from; empty for the first batch. ``schema_ids``: the only ones that the
-    batch knows, because some of its output was written so; ``None`` where nothing was written.
+    whose state it goes on from; empty for the first batch. ``schemas``: the only ones that the
+    batch knows, as their format writes them, because some of its output was written so; ``None``
+    where nothing was written.
     ``rules``: those of the batch, encoded."""
 
     planned_at: int
     late_until: int | None
     offsets: str = ""
     offsets_before: str = ""
-    schema_ids: frozenset[int] | None = None
+    schemas: str | None = None
     rules: str = ""
 
     def told(self) -> dict[str, str | None]:
@@ -44,7 +43,7 @@ class TaskProperties:
             LATE_UNTIL: "" if self.late_until is None else str(self.late_until),
             OFFSETS: self.offsets,
             OFFSETS_BEFORE: self.offsets_before,
-            SCHEMA_IDS: None if self.schema_ids is None else ranges_of(self.schema_ids),
+            SCHEMAS: self.schemas,
             RULES: self.rules,
         }
 
@@ -55,12 +54,11 @@ class TaskProperties:
         if planned is None:
             raise ValueError(f"the task was not told {PLANNED_AT}")
         late_until = told(LATE_UNTIL)
-        known = told(SCHEMA_IDS)
         return cls(
             int(planned),
             int(late_until) if late_until else None,
             told(OFFSETS) or "",
             told(OFFSETS_BEFORE) or "",
-            None if known is None else ids_in(known),
+            told(SCHEMAS),
             told(RULES) or "",
         )

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from spark_cep.codecs.formats import record_format
+from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.codecs.registry.schema_resolution import resolve_schemas
-from spark_cep.config import Settings
+from spark_cep.config import Settings, load
 from spark_cep.errors import ConfigurationError, Problem, RuleSetError
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.rules.job_plan import (
@@ -50,6 +52,23 @@ def test_topics_of_inputs(tmp_path: Path) -> None:
         input_topics(settings(tmp_path, {"topics": ["a", "c"]}), ["a"])
     with pytest.raises(ConfigurationError, match="matches none of: b"):
         input_topics(by_pattern, ["b"])
+
+
+def test_settings_without_registry(tmp_path: Path) -> None:
+    """They are settings; the format of the records says that it needs one, and where to set it."""
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "kafka: {bootstrap_servers: 'localhost:9092'}\ninputs: {i: {topics: [a]}}\n"
+        "state: {checkpoint: checkpoint}\n"
+    )
+    given = load(file, {})
+    with Registry.opened(given.registry) as registry:
+        assert registry is None
+        with pytest.raises(
+            ConfigurationError,
+            match=r"registry\.url is not set: records of inputs\.i are Avro with",
+        ):
+            record_format(given, registry, ["a"])
 
 
 def test_too_many_rules(tmp_path: Path) -> None:

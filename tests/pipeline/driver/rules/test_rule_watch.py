@@ -158,7 +158,7 @@ class Watch:
         monkeypatch.setattr(rule_watch, "next_rules", self._next_rules)
         source: Any = SimpleNamespace(name="source", read=Mock(side_effect=read["source"]))
         topic: Any = SimpleNamespace(read=Mock(side_effect=read["overrides"]))
-        packing: Any = SimpleNamespace(schemas=SimpleNamespace(types=(), types_of=lambda _: []))
+        packing: Any = SimpleNamespace(format=SimpleNamespace(types=(), types_of=lambda _: []))
         self.watch = RuleWatch(
             settings(folder, INPUT), source, topic, ((), Overrides()), self.rules, lambda: packing,
             self.status, print, "run",

@@ -303,17 +303,18 @@ def _read_record(
 
 @compiled
 def read_records(
-    data, ends, present, ids, programs, kinds, code, symbols, stack, single_bits, single, wholes,
+    data, places, absent, ids, programs, kinds, code, symbols, stack, single_bits, single, wholes,
     doubles, nulls, types, outcomes,
 ):  # fmt: skip
-    """Read all records of a pool. ``programs``: by kind of topic and place of the schema id in
-    ``ids`` the row of ``code`` that is first; ``symbols``: where those of enums begin in
-    ``data``."""
+    """Read all records, which are at ``places``. ``programs``: by kind of topic and place of the
+    schema id in ``ids`` the row of ``code`` that is first; ``symbols``: where those of enums begin
+    in ``data``."""
     known = 0
-    for record in range(len(present)):
-        at, end = np.int64(ends[record]), np.int64(ends[record + 1])
+    for record in range(len(places)):
+        at = places[record] >> 32
+        end = at + (places[record] & 0xFFFFFFFF)
         types[record] = -1
-        if not present[record]:
+        if absent[record]:
             outcomes[record] = ABSENT
             continue
         if end - at < PREFIX_LENGTH or data[at] != 0:

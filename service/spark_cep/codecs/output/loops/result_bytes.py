@@ -1,8 +1,8 @@
 """The compiled loops of :mod:`spark_cep.codecs.output.result_columns` and
 :mod:`spark_cep.codecs.output.avro_results`, which say what each column is.
 
-Texts come as a pool: ``data`` are the bytes of all, text ``i`` is at ``data_ends[i]`` to
-``data_ends[i + 1]``. What is written goes to ``out``, and where each row ends to ``out_ends``.
+Texts are at ``places`` in ``data`` (:mod:`spark_cep.columns.vectors`). What is written goes to
+``out``, and where each row ends to ``out_ends``.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ def _put_integer(out, at, number):
 
 
 @compiled
-def _put(out, at, data, ends, place):
-    """A text of a pool."""
-    for source in range(ends[place], ends[place + 1]):
+def _put(out, at, data, place):
+    """The text at a place."""
+    start = place >> 32
+    for source in range(start, start + (place & 0xFFFFFFFF)):
         out[at] = data[source]
         at += 1
     return at
 
 
 @compiled
-def _put_counted(out, at, data, ends, place):
-    """A text of a pool, its length in front."""
-    at = _put_integer(out, at, ends[place + 1] - ends[place])
-    return _put(out, at, data, ends, place)
+def _put_counted(out, at, data, place):
+    """The text at a place, its length in front."""
+    at = _put_integer(out, at, place & 0xFFFFFFFF)
+    return _put(out, at, data, place)
 
 
 @inlined
@@ -75,7 +76,7 @@ def _steps_taken(step, first, end):
 @compiled
 def write_identities(
     rule, version, key, ends, step, topic, partition, offset, first_step, by_name,
-    rule_data, rule_ends, key_data, key_ends, step_data, step_ends, topic_data, topic_ends,
+    rule_data, rules, key_data, keys, step_data, steps, topic_data, topics,
     out, out_ends,
 ):  # fmt: skip
     """Write the bytes that the id of each row is the hash of; ``by_name`` has the steps of each
@@ -84,12 +85,12 @@ def write_identities(
     for row in range(len(rule)):
         first = ends[row - 1] if row else 0
         end = ends[row]
-        at = _put_counted(out, at, rule_data, rule_ends, rule[row])
+        at = _put_counted(out, at, rule_data, rules[rule[row]])
         at = _put_integer(out, at, version[row])
         out[at] = key[row] >= 0
         at += 1
         if key[row] >= 0:
-            at = _put_counted(out, at, key_data, key_ends, key[row])
+            at = _put_counted(out, at, key_data, keys[key[row]])
         at = _put_integer(out, at, _steps_taken(step, first, end))
         for place in range(first_step[rule[row]], first_step[rule[row] + 1]):
             wanted = by_name[place]
@@ -104,17 +105,17 @@ def write_identities(
             if low == end or step[low] != wanted:
                 continue
             behind = _end_of_step(step, low, end)
-            at = _put_counted(out, at, step_data, step_ends, wanted)
+            at = _put_counted(out, at, step_data, steps[wanted])
             at = _put_integer(out, at, behind - low)
             for event in range(low, behind):
-                at = _put_counted(out, at, topic_data, topic_ends, topic[event])
+                at = _put_counted(out, at, topic_data, topics[topic[event]])
                 at = _put_integer(out, at, partition[event])
                 at = _put_integer(out, at, offset[event])
         out_ends[row + 1] = at
 
 
 @inlined
-def _put_part(out, at, parts, part, numbers, row, data, data_ends):
+def _put_part(out, at, parts, part, numbers, row, data, places):
     """Write one of ``parts``: its kind; its row of numbers, or the text that it is if constant; of
     a union the byte of its branch, and the row that says where it is NULL (both else -1)."""
     kind, which, branch, nulls = parts[part, 0], parts[part, 1], parts[part, 2], parts[part, 3]
@@ -136,14 +137,14 @@ def _put_part(out, at, parts, part, numbers, row, data, data_ends):
         at += 8
     else:
         if kind == TEXT:
-            at = _put_long(out, at, data_ends[number + 1] - data_ends[number])
-        at = _put(out, at, data, data_ends, number)
+            at = _put_long(out, at, places[number] & 0xFFFFFFFF)
+        at = _put(out, at, data, places[number])
     return at
 
 
 @compiled
 def write_values(
-    ends, taken, step, of_row, row_numbers, of_step, of_event, event_numbers, data, data_ends,
+    ends, taken, step, of_row, row_numbers, of_step, of_event, event_numbers, data, places,
     out, out_ends,
 ):  # fmt: skip
     """The values in Avro: parts ``of_row``, among them the items of its steps, with parts
@@ -155,7 +156,7 @@ def write_values(
         end = first + taken[row]
         for part in range(len(of_row)):
             if of_row[part, 0] != ITEMS:
-                at = _put_part(out, at, of_row, part, row_numbers, row, data, data_ends)
+                at = _put_part(out, at, of_row, part, row_numbers, row, data, places)
                 continue
             if first < end:
                 at = _put_long(out, at, _steps_taken(step, first, end))
@@ -164,15 +165,13 @@ def write_values(
                 behind = _end_of_step(step, event, end)
                 for inner in range(len(of_step)):
                     if of_step[inner, 0] != ITEMS:
-                        at = _put_part(
-                            out, at, of_step, inner, event_numbers, event, data, data_ends
-                        )
+                        at = _put_part(out, at, of_step, inner, event_numbers, event, data, places)
                         continue
                     at = _put_long(out, at, behind - event)
                     for each in range(event, behind):
                         for last in range(len(of_event)):
                             at = _put_part(
-                                out, at, of_event, last, event_numbers, each, data, data_ends
+                                out, at, of_event, last, event_numbers, each, data, places
                             )
                     out[at] = 0
                     at += 1

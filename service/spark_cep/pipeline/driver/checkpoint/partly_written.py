@@ -1,8 +1,8 @@
 """The batch that a query begins with, where some of its output was committed before.
 
 What is there cannot be taken back, so the batch must come out as it did. Records, their order and
-the clock are the same by themselves (the offset log has them); which schema ids were known when it
-was decoded is in its commit markers.
+the clock are the same by themselves (the offset log has them); which schemas were known when it was
+decoded is in its commit markers.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from spark_cep.pipeline.deliver.commit_markers import CommitMarkers
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
-from spark_cep.pipeline.wire.schema_ids import ids_in
 
 
 @dataclass(frozen=True, slots=True)
 class PartlyWritten:
-    """``schema_ids``: the ones that ``batch`` knew; to it all others are unknown."""
+    """``schemas``: the ones that ``batch`` knew, as their format writes them; to it all others are
+    unknown."""
 
     batch: int
-    schema_ids: frozenset[int]
+    schemas: str
 
 
 def partly_written(
@@ -39,7 +39,7 @@ def partly_written(
             if marker is not None and (marker.query, marker.batch, marker.schema_ids is None) == (
                 position.query, position.batch, False,
             ):  # fmt: skip
-                return PartlyWritten(position.batch, ids_in(marker.schema_ids or ""))
+                return PartlyWritten(position.batch, marker.schema_ids or "")
     finally:
         markers.close()
     return None

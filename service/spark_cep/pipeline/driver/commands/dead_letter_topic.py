@@ -19,10 +19,10 @@ from spark_cep.codecs.avro.schema import without_defaults
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import locate
 from spark_cep.codecs.registry.registry import Registry
+from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
 from spark_cep.config import Settings
 from spark_cep.errors import SchemaError, SchemaNotFoundError
 from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
-from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 
 _MOST_FOREIGN: Final = 20
 _NAME: Final = "sparkcep.v1.DeadLetter"
@@ -64,12 +64,14 @@ def newest_letters(
     RegistryUnavailableError and what else :class:`~spark_cep.pipeline.driver.kafka.cluster.Cluster`
     and the registry raise.
     """
+    if settings.registry is None:
+        raise no_registry("dead letters")
     topic = settings.outputs.topics.dead_letters
     letters: list[Letter] = []
     foreign: deque[Foreign] = deque(maxlen=_MOST_FOREIGN)
     with (
         partitions_of(settings, "outputs.topics.dead_letters", topic) as partitions,
-        closing(Registry(registry_settings(settings))) as registry,
+        closing(Registry(RegistrySettings.of(settings.registry))) as registry,
     ):
         decoder = _Decoder(registry)
         for partition in partitions:

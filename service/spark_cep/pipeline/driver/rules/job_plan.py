@@ -1,6 +1,6 @@
 """The plan of a job: rules held against the schemas of its inputs.
 
-Needs the registry alone, so ``spark-cep check`` does the same as the start of a job, without Spark
+Needs the schemas alone, so ``spark-cep check`` does the same as the start of a job, without Spark
 and without the service.
 """
 
@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
-from spark_cep.codecs.registry.schema_resolution import topics_of
-from spark_cep.codecs.registry.settings import RegistrySettings
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.config import Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, Problem, RuleSetError
@@ -29,7 +26,7 @@ from spark_cep.rules.topic_records import too_large
 
 
 def check_rules(
-    rules: RuleSet, schemas: ResolvedSchemas, *, ends: bool = False
+    rules: RuleSet, schemas: RecordFormat, *, ends: bool = False
 ) -> tuple[Problem, ...]:
     """Hold all rules against what is read, and compile those that are enabled; what the schemas say
     against them without refusing them. ``ends``: whether the job's input does.
@@ -46,9 +43,7 @@ def check_rules(
     return tuple(warnings_of(rules, schemas))
 
 
-def problems_of(
-    loaded: LoadedRule, schemas: ResolvedSchemas, *, ends: bool = False
-) -> list[Problem]:
+def problems_of(loaded: LoadedRule, schemas: RecordFormat, *, ends: bool = False) -> list[Problem]:
     """The problems of a rule with the schemas of its inputs and with the topics of rules. ``ends``:
     the job's input ends."""
     large = too_large(loaded)
@@ -64,7 +59,7 @@ def problems_of(
     return type_check(loaded, _records(loaded, schemas))
 
 
-def _statement_problems(loaded: LoadedRule, source: str, schemas: ResolvedSchemas) -> list[Problem]:
+def _statement_problems(loaded: LoadedRule, source: str, schemas: RecordFormat) -> list[Problem]:
     inputs = dict.fromkeys(t.input for t in schemas.types)
     if source not in inputs:
         message = f"there is no input `{source}`"
@@ -81,7 +76,7 @@ def _statement_problems(loaded: LoadedRule, source: str, schemas: ResolvedSchema
 
 
 def spelled_out(
-    files: Iterable[RuleFile], schemas: ResolvedSchemas, running: RuleSet
+    files: Iterable[RuleFile], schemas: RecordFormat, running: RuleSet
 ) -> list[RuleFile]:
     """Write out the columns of rules in SQL, so that they need no schemas to say what they put out.
     Those of a version that is ``running`` do not change when schemas do."""
@@ -95,7 +90,7 @@ def spelled_out(
     return [replace(file, loaded=tuple(map(of_rule, file.loaded))) for file in files]
 
 
-def warnings_of(rules: RuleSet, schemas: ResolvedSchemas) -> list[Problem]:
+def warnings_of(rules: RuleSet, schemas: RecordFormat) -> list[Problem]:
     """Warnings that the schemas give of rules, without refusing them."""
     return [
         warning
@@ -104,7 +99,7 @@ def warnings_of(rules: RuleSet, schemas: ResolvedSchemas) -> list[Problem]:
     ]
 
 
-def _records(loaded: LoadedRule, schemas: ResolvedSchemas) -> list[InputRecord]:
+def _records(loaded: LoadedRule, schemas: RecordFormat) -> list[InputRecord]:
     types = schemas.types_of(loaded.rule.events)
     return [(f"input {t.input}", t.name, t.columns) for t in types]
 
@@ -123,7 +118,7 @@ def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
     """The topics that are read; ConfigurationError when one does not exist."""
     topics: list[str] = []
     for name, source in settings.inputs.items():
-        matching = topics_of(source, existing)
+        matching = source.topics_of(existing)
         missing = sorted(set(matching) - set(existing))
         if missing:
             raise ConfigurationError(
@@ -137,30 +132,6 @@ def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
             )
         topics += matching
     return list(dict.fromkeys(topics))
-
-
-def registry_settings(settings: Settings) -> RegistrySettings:
-    """The registry's settings as its client wants them."""
-    given = settings.registry
-
-    def path(file: Path | None) -> str | None:
-        return None if file is None else str(file)
-
-    def secret(value: object) -> str | None:
-        return None if value is None else value.get_secret_value()  # type: ignore[attr-defined]
-
-    return RegistrySettings(
-        url=given.url,
-        username=given.username,
-        password=secret(given.password),
-        token=secret(given.bearer_token),
-        ca_file=path(given.ssl_ca_file),
-        certificate_file=path(given.ssl_certificate_file),
-        key_file=path(given.ssl_key_file),
-        key_password=secret(given.ssl_key_password),
-        timeout_seconds=given.timeout / 1000,
-        max_attempts=given.max_attempts,
-    )
 
 
 def _which_input(loaded: LoadedRule, unknown: list[str], inputs: list[str]) -> Problem:

@@ -102,10 +102,10 @@ class RuleWatch(Background):
         while changed is None:
             before, self._ran = self._rules.wanted_and_ran
             change = self._change(before, self._ran, overrides, packing)
-            warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.schemas)]
+            warnings = [*change.rules.warnings, *warnings_of(change.rules, packing.format)]
             if change.rules.texts != before.rules.texts:
                 # As every task will; what fails here would fail there.
-                packing.packer(plan_for(change.rules, record_types(packing.schemas)))
+                packing.packer(plan_for(change.rules, record_types(packing.format)))
             changed = self._rules.want(change.rules, overrides, self._ran)
         wanted = self._rules.wanted.rules
         self._rejects = bool(change.rejected)
@@ -122,7 +122,7 @@ class RuleWatch(Background):
         files = overrides.applied(self._files, before.rules)
         return next_rules(
             before.rules,
-            spelled_out(files, packing.schemas, before.rules),
+            spelled_out(files, packing.format, before.rules),
             lambda one: _problems(one, packing, self._rules, known, ends=self._ends),
             ran=ran,
             most=self._settings.max_rules,
@@ -153,11 +153,11 @@ def _problems(
     ends: bool,
 ) -> list[Problem]:
     """The problems of a rule; where it is not ``known`` by its text, also those of compiling it."""
-    problems = rules.against(one) or problems_of(one, packing.schemas, ends=ends)
+    problems = rules.against(one) or problems_of(one, packing.format, ends=ends)
     if problems or one.text in known:
         return problems
     try:
-        packing.packer(compile_rules([one.rule], record_types(packing.schemas)))
+        packing.packer(compile_rules([one.rule], record_types(packing.format)))
     except Exception as error:  # noqa: BLE001  its own problem, not that of the rules around it
         message = f"the rule cannot be compiled: {error}"
         return [one.places.problem(message, ("id",))]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, RuleSetError, RulesUnavailableError
 from spark_cep.observability.logs import logger
@@ -89,7 +89,7 @@ class RulesAtStart:
             self._went_wrong(error)
         status.rules = self._rules
 
-    def check(self, schemas: ResolvedSchemas) -> None:
+    def check(self, schemas: RecordFormat) -> None:
         """Hold the rules against what is read. Raises RuleSetError as the constructor does, and
         SchemaError where columns are not of types that can be read."""
         self._schemas = schemas

@@ -36,40 +36,40 @@ def told_of_message(headers: int) -> I64:
 
 
 @inlined
-def _put(told: I64, row: int, first: int, place: int, ends: I64, number: int) -> None:
+def _put(told: I64, row: int, first: int, data: int, places: I64, number: int) -> None:
     """The address and the size of a value; neither, where there is none."""
-    told[row, first] = 0 if number < 0 else place + ends[number]
-    told[row, first + 1] = 0 if number < 0 else ends[number + 1] - ends[number]
+    told[row, first] = 0 if number < 0 else data + (places[number] >> 32)
+    told[row, first + 1] = 0 if number < 0 else places[number] & 0xFFFFFFFF
 
 
 @compiled
 def produce(
     client: int, functions: I64, told: I64, told_place: int, first: int, topics: I64, topic: I64,
-    keys: int, key_ends: I64, key: I64,
-    values: int, value_ends: I64, value: I64,
+    keys: int, key_places: I64, key: I64,
+    values: int, value_places: I64, value: I64,
     group: I64, group_ends: I64,
-    names: int, name_ends: I64, name: I64,
-    texts: int, text_ends: I64, text: I64,
-    own_name: int, own: int, own_ends: I64,
+    names: int, name_places: I64, name: I64,
+    texts: int, text_places: I64, text: I64,
+    own_name: int, own: int, own_places: I64,
 ) -> tuple[int, int]:  # fmt: skip
     """Hand on the messages from number ``first`` on. Returns the number of the first one that
     librdkafka refuses, and the address of its error; or how many there are, and 0.
 
     ``told``: as of :func:`told_of_message`, at the address ``told_place``. ``keys``, ``values``,
-    ``names``, ``texts`` and ``own`` are addresses; what else there is, see
-    :class:`~spark_cep.pipeline.librdkafka.messages.Messages`."""
+    ``names``, ``texts`` and ``own`` are addresses of bytes, with places in them; what else there
+    is, see :class:`~spark_cep.pipeline.librdkafka.messages.Messages`."""
     for row in range(first, len(topic)):
         told[_AT_TOPIC, 1] = topics[topic[row]]
-        _put(told, _AT_VALUE, 1, values, value_ends, value[row])
-        _put(told, _AT_KEY, 1, keys, key_ends, key[row])
+        _put(told, _AT_VALUE, 1, values, value_places, value[row])
+        _put(told, _AT_KEY, 1, keys, key_places, key[row])
         at = _FIRST_HEADER
         for header in range(group_ends[group[row]], group_ends[group[row] + 1]):
-            told[at, 1] = names + name_ends[name[header]]
-            _put(told, at, 2, texts, text_ends, text[header])
+            told[at, 1] = names + (name_places[name[header]] >> 32)
+            _put(told, at, 2, texts, text_places, text[header])
             at += 1
         if own_name >= 0:
-            told[at, 1] = names + name_ends[own_name]
-            _put(told, at, 2, own, own_ends, row)
+            told[at, 1] = names + (name_places[own_name] >> 32)
+            _put(told, at, 2, own, own_places, row)
             at += 1
         error = _produce(functions[0], client, told_place, at)
         if error != 0:

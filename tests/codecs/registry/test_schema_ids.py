@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_cep.pipeline.wire.schema_ids import ids_in, ranges_of
+from spark_cep.codecs.registry.schema_ids import ids_in, ranges_of
 
 
 @given(st.frozensets(st.integers(1, 60)))
