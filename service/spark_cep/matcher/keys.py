@@ -17,15 +17,20 @@ from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.batch.meaning import Meaning
-from spark_cep.matcher.engine import Engine, NewEvents, Remembered, State
+from spark_cep.matcher.engine import Engine, NewEvents, Remembered, State, Stored
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER, RuleState
+from spark_cep.matcher.row_pattern.instances import STORED as STORED_ROW_PATTERNS
 from spark_cep.matcher.row_pattern.instances import RowPatternInstances
 from spark_cep.matcher.row_pattern.keys import RowPatternRules
+from spark_cep.matcher.steps.held import STORED as STORED_STEPS
 from spark_cep.matcher.steps.held import Held
 from spark_cep.matcher.steps.held import rule_states as states_of
 from spark_cep.matcher.steps.keys import StepRules
+
+#: How the state of each engine is stored.
+ENGINES: tuple[Stored, ...] = (STORED_STEPS, STORED_ROW_PATTERNS)
 
 
 def _no_numbers() -> I64:
@@ -45,7 +50,7 @@ class KeysState:
 
     @property
     def remembered(self) -> tuple[Remembered, ...]:
-        """The state of each engine."""
+        """The state of each engine, in the order of ``ENGINES``."""
         return self.held, self.row_patterns
 
     @property
