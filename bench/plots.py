@@ -50,7 +50,7 @@ def _ratios(axes: Axes, document: Document) -> None:
     axes.set_yticks(places, [one["name"] for one in found])
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlabel("ratio; black: of single runs, red: the least that is wanted")
+    axes.set_xlabel("ratio; black: of single runs, red: the goal")
 
 
 def _curves(label: str, xlabel: str) -> Callable[[Axes, Document], None]:

@@ -59,7 +59,7 @@ def fetch_jars(
     repository: Repository = None,
 ) -> None:
     """Download what a folder lacks of the groups, and verify all of it."""
-    with _told():
+    with _errors_shown():
         paths = fetch(groups, into, repository=repository)
     typer.echo(f"{len(paths)} jars verified in {into}")
 
@@ -67,14 +67,14 @@ def fetch_jars(
 @app.command()
 def lock_jars(repository: Repository = None) -> None:
     """Compute each group's jars and checksums again from its roots; rewrite the lock file."""
-    with _told():
+    with _errors_shown():
         groups = [locked(group, repository=repository) for group in read_lock().values()]
     LOCK_FILE.write_text(rendered(groups), "utf-8")
     typer.echo(f"{LOCK_FILE.name}: {sum(len(group.jars) for group in groups)} jars")
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _errors_shown() -> Iterator[None]:
     """Show a missing dependency as one message, without a traceback, and end with exit code 1."""
     try:
         yield

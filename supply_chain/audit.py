@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,8 @@ from typing import Any, Final
 _PROBE: Final = "setuptools"
 _SECONDS: Final = 600
 
+#: Name and version.
+Pin = tuple[str, str]
 Finding = dict[str, Any]
 PipAudit = Callable[[Path], list[Finding] | str]
 """A requirements file → what pip-audit says of each package, or why it says nothing."""
@@ -56,9 +58,9 @@ def pip_audit(tools: Path) -> PipAudit:
 
 
 def audit(locks: Sequence[Path], run: PipAudit) -> Report:
-    """Audit the lock files, each package once."""
-    pinned = {name: text for lock in locks for name, text in _pinned(lock).items()}
-    probe = _asked({_PROBE: pinned[_PROBE]}, run)
+    """Audit the lock files, each version of a package once."""
+    pinned = {pin: text for lock in locks for pin, text in _pinned(lock).items()}
+    probe = _asked([next(text for (name, _), text in pinned.items() if name == _PROBE)], run)
     reason = probe if isinstance(probe, str) else _skipped(probe)
     if reason:
         return Report(
@@ -67,9 +69,12 @@ def audit(locks: Sequence[Path], run: PipAudit) -> Report:
             reached=False,
             failed=False,
         )
-    found = _asked(pinned, run)
-    if isinstance(found, str):
-        return Report(f"the audit broke off: {found}", reached=True, failed=True)
+    found: list[Finding] = []
+    for texts in _without_doubles(pinned):
+        answer = _asked(texts, run)
+        if isinstance(answer, str):
+            return Report(f"the audit broke off: {answer}", reached=True, failed=True)
+        found += answer
     lines = [
         f"{package['name']} {package['version']}: {vulnerability['id']}"
         f" ({', '.join(vulnerability.get('aliases', ())) or 'no other names'}), fixed in"
@@ -77,35 +82,48 @@ def audit(locks: Sequence[Path], run: PipAudit) -> Report:
         for package in found
         for vulnerability in package.get("vulns", ())
     ]
-    lines += [f"{p['name']}: not audited: {p['skip_reason']}" for p in found if "skip_reason" in p]
-    missing = sorted(set(pinned) - {package["name"].lower() for package in found})
-    lines += [f"{name}: not audited: pip-audit does not name it" for name in missing]
+    skipped = {p["name"].lower(): p["skip_reason"] for p in found if "skip_reason" in p}
+    lines += [f"{name}: not audited: {reason}" for name, reason in skipped.items()]
+    named = {(p["name"].lower(), p.get("version")) for p in found}
+    lines += [
+        f"{name} {version}: not audited: pip-audit does not name it"
+        for name, version in sorted(pinned.keys() - named)
+        if name not in skipped
+    ]
     if lines:
         return Report("\n".join(["the audit found:", *lines]), reached=True, failed=True)
     return Report(f"no known vulnerability in {len(found)} packages", reached=True, failed=False)
 
 
-def _asked(pinned: dict[str, str], run: PipAudit) -> list[Finding] | str:
+def _asked(texts: Iterable[str], run: PipAudit) -> list[Finding] | str:
     with tempfile.TemporaryDirectory(prefix="audit-") as folder:
         file = Path(folder) / "requirements.txt"
-        file.write_text("".join(pinned.values()), "utf-8")
+        file.write_text("".join(texts), "utf-8")
         return run(file)
+
+
+def _without_doubles(pinned: Mapping[Pin, str]) -> Iterator[list[str]]:
+    """The entries in as few lists as have no package twice, which pip-audit refuses."""
+    left = dict(pinned)
+    while left:
+        first = {name: (name, version) for name, version in reversed(left)}
+        yield [left.pop(pin) for pin in first.values()]
 
 
 def _skipped(found: list[Finding]) -> str:
     return "; ".join(str(p["skip_reason"]) for p in found if "skip_reason" in p)
 
 
-def _pinned(lock: Path) -> dict[str, str]:
-    """The entries of a lock file by name: a line ``name==version`` with markers and hashes."""
-    entries: dict[str, str] = {}
-    name = ""
+def _pinned(lock: Path) -> dict[Pin, str]:
+    """The entries of a lock file: a line ``name==version`` with hashes."""
+    entries: dict[Pin, str] = {}
     for line in lock.read_text("utf-8").splitlines(keepends=True):
         if line[:1].isalnum():
-            name = line.partition("==")[0].partition("[")[0].lower()
             # Markers would leave out what other systems install.
-            pin = line.partition(";")[0].rstrip().rstrip("\\").rstrip()
-            entries[name] = f"{pin} \\\n"
+            pinned = line.partition(";")[0].rstrip().rstrip("\\").rstrip()
+            name, _, version = pinned.partition("==")
+            pin = name.partition("[")[0].lower(), version
+            entries[pin] = f"{pinned} \\\n"
         elif line.strip().startswith("--hash"):
-            entries[name] += line
+            entries[pin] += line
     return entries

@@ -31,13 +31,18 @@ JARS = ROOT / ".work" / "jars"
 CLASSES = ROOT / ".work" / "classes"
 
 
-#: Marks of what a unit test does without.
-NOT_UNIT = ("kafka", "spark", "docker", "java", "wheel", "slow")
+#: What a test may need that a unit test does without.
+NEEDS = ("kafka", "spark", "docker", "java", "wheel")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark as a unit test what has no mark of something else."""
-    if not any(item.get_closest_marker(name) for name in NOT_UNIT):
+    """Mark as a unit test what needs nothing and is not slow. Raises UsageError for a slow test
+    that needs something: no lane would run it."""
+    needs = [name for name in NEEDS if item.get_closest_marker(name)]
+    slow = item.get_closest_marker("slow")
+    if slow and needs:
+        raise pytest.UsageError(f"{item.nodeid}: is marked slow, and needs {', '.join(needs)}")
+    if not slow and not needs:
         item.add_marker("unit")
 
 

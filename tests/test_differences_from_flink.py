@@ -635,6 +635,7 @@ class TestNotThatGivesWay:
             ("group a, b", ""),
         ],
     )
+    @pytest.mark.slow
     def test_what_is_warned_about_has_no_effect(
         self, before: str, behind: str, wheres: tuple[str, str]
     ) -> None:

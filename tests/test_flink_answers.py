@@ -17,6 +17,8 @@ from tests.conformance import Case, cases, difference, document, feed, ververica
 from tests.oracle import Path, Seen, UndefinedError, answer_to
 from tests.reference.local import Record
 
+pytestmark = pytest.mark.slow
+
 SPEC = pathlib.Path(__file__).parent / "spec"
 CASES = list(cases(SPEC / "flink-answers.jsonl"))
 RANDOM_CASES = list(cases(SPEC / "flink-answers-random.jsonl"))

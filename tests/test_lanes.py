@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LANES = ("test-unit", "test-wheel", "test-e2e", "test-others")
+LANES = ("test-unit", "test-slow", "test-wheel", "test-e2e", "test-others")
 
 
 @pytest.fixture(scope="module")
@@ -18,10 +18,10 @@ def commands() -> list[list[str]]:
     """What pytest is called with, by lane."""
     make = shutil.which("make")
     assert make is not None
-    told = subprocess.run(
+    dry_run = subprocess.run(
         [make, "--dry-run", *LANES], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    lines = [shlex.split(line) for line in told.stdout.splitlines() if " -m pytest " in line]
+    lines = [shlex.split(line) for line in dry_run.stdout.splitlines() if " -m pytest " in line]
     return [words[words.index("pytest") + 1 :] for words in lines]
 
 
@@ -46,12 +46,12 @@ def _takes(words: list[str], file: str) -> bool:
 
 
 def test_every_file_is_in_one_lane(commands: list[list[str]]) -> None:
-    """Its unit tests are run once, and so are its other tests."""
+    """Its unit tests are run once, and so are its slow ones and its other tests."""
     files = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/**/test_*.py")]
     assert len(files) > 200
     for file in files:
         marks = sorted(_values(words, "-m")[-1] for words in commands if _takes(words, file))
-        assert marks == ["not unit", "unit"], file
+        assert marks == ["not unit and not slow", "slow", "unit"], file
 
 
 def test_every_place_is_there(commands: list[list[str]]) -> None:

@@ -13,6 +13,8 @@ import pytest
 from tests.conformance import cases
 from tests.conformance.match_recognize import ON_PURPOSE, Case, difference
 
+pytestmark = pytest.mark.slow
+
 CASES = list(cases(pathlib.Path(__file__).parent / "spec" / "trino-answers.jsonl"))
 
 

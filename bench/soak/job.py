@@ -67,10 +67,7 @@ class SoakJob:
                 "checkpoint": str(self.folders["checkpoint"]),
                 "key_groups": 8,
                 "state_partitions": 2,
-                # What is kept must be full after minutes, or it grows all the time that we look.
                 "rocksdb_memory": "16 MiB",
-                "min_batches_to_retain": 20,
-                "maintenance_interval": "10 seconds",
             },
             "trigger": {"interval": "500 ms"},
             "spark": {
@@ -78,6 +75,9 @@ class SoakJob:
                 "classes_folder": str(jars.parent / "classes"),
                 "conf": {
                     "spark.driver.memory": "1g",
+                    # What is kept must be full after minutes, or it grows all the time.
+                    "spark.sql.streaming.minBatchesToRetain": 20,
+                    "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
                     "spark.sql.warehouse.dir": str(folder / "warehouse"),
                     # Else the time that is looked at has only a few saw-teeth.
                     "spark.cleaner.periodicGC.interval": "1min",

@@ -111,9 +111,9 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
         ) from error
 
 
-#: Problems looked for in one document, and told in one error.
+#: Problems looked for in one document, and shown in one error.
 MOST_PROBLEMS = 1_000
-MOST_TOLD = 200
+MOST_RENDERED = 200
 #: Characters shown of a line, of a name and of a sentence.
 MOST_SHOWN = 200
 _MOST_OF_NAME = 100
@@ -201,16 +201,16 @@ def _around(line: str, span: Span) -> tuple[str, int, int]:
 
 
 def rendered(problems: Sequence[Problem], kind: str = "") -> list[str]:
-    """The first ``MOST_TOLD`` problems as text, each behind ``kind``, such as ``error: ``."""
-    told = [f"{kind}{problem.render()}" for problem in problems[:MOST_TOLD]]
-    if len(problems) > MOST_TOLD:
-        told.append(f"and {len(problems) - MOST_TOLD:,} more")
-    return told
+    """The first ``MOST_RENDERED`` problems as text, each behind ``kind``, such as ``error: ``."""
+    lines = [f"{kind}{problem.render()}" for problem in problems[:MOST_RENDERED]]
+    if len(problems) > MOST_RENDERED:
+        lines.append(f"and {len(problems) - MOST_RENDERED:,} more")
+    return lines
 
 
 class RuleSetError(SparkCepError):
     """One or more rules are refused; ``problems`` holds every reason found, in file order, and the
-    text the first ``MOST_TOLD`` of them."""
+    text the first ``MOST_RENDERED`` of them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)

@@ -22,6 +22,8 @@ from spark_cep.pattern.document.loading import load_rules
 from spark_cep.rules.sources.folder import read_rules
 from spark_cep.testkit import RuleTest
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[int, Columns], Stream]
 EVENTS, KEYS = 1_500, 20
 Found = tuple[frozenset[str], frozenset[str]]
@@ -140,6 +142,6 @@ def test_the_table_tells_what_is_slow_missing_and_wrong() -> None:
     }  # fmt: skip
     rows = [slow, wrong, missing]
     told = text({"benchmark": "cliffs", "runs_each": 1, "facts": facts, "cliffs": rows})
-    assert "1 of 2 below the least that is wanted. Not in the language: RLIKE." in told
+    assert "1 of 2 below the goal. Not in the language: RLIKE." in told
     assert "**Other outputs than the plain rule: MIN.**" in told
     assert "| UPPER | log-ins | 40,000 | 100,000 | **0.40** | 0.30 to 0.50 | 0.5 |" in told

@@ -26,7 +26,7 @@ observability: {{log_format: json, log_level: error, metrics_port: 0}}
 PROGRAM = """
 import sys, time
 from spark_cep import errors
-from spark_cep.cli import main
+from spark_cep.cli import main, running
 from spark_cep.pipeline.driver import service
 from spark_cep.pipeline.spark import starting
 
@@ -41,7 +41,7 @@ def run(self):
 
 starting.StartingSpark = Starting
 service.Service.run = run
-main._CLOSING_SECONDS = 0
+running._CLOSING_SECONDS = 0
 main.main()
 """
 #: What happens in the run, what is sent to it, and its exit code and reason.
@@ -76,6 +76,7 @@ ENDS: dict[str, tuple[str, list[signal.Signals], ExitCode, str]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
+@pytest.mark.slow
 def test_the_last_line(end: str, tmp_path: Path) -> None:
     """Code, name, reason, what to do and the last batch, whatever the log's level; everything on
     standard output is JSON, and there is nothing on standard error."""

@@ -485,6 +485,7 @@ def test_a_number_has_a_bounded_number_of_digits(tmp_path: Path) -> None:
     assert "this number has 5,002 characters\n" in refusal(tmp_path, text)
 
 
+@pytest.mark.slow
 def test_no_message_has_words_of_pydantic(tmp_path: Path) -> None:
     """For no setting and no odd value; each says what is allowed."""
     paths = [path for path, _, _ in walk(Settings) if FREE_KEY not in path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from spark_cep.pattern.checks.sql_rule import SAID_BY_STATEMENT
+from spark_cep.pattern.checks.sql_rule import IN_STATEMENT
 from spark_cep.pattern.document.loading import examine_sql_file, load_rules
 from spark_cep.pattern.sql_types import check_statement
 from spark_cep.pattern.types import record_type
@@ -41,4 +41,4 @@ def test_it_fits_the_logins_of_the_demo() -> None:
 def test_fields_beside_a_statement() -> None:
     """The table names all fields that a statement stands for, but those of Ververica's patterns."""
     table = set(re.findall(r"`(\w+)`", "".join(re.findall(r"\n\| (.*?) \|", SECTION))))
-    assert {*SAID_BY_STATEMENT} - table == {"ververica", "java_classes"}
+    assert {*IN_STATEMENT} - table == {"ververica", "java_classes"}

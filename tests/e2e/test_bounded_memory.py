@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from examples.embedded.process import free_ports
-from spark_cep.pipeline.driver import service
+from spark_cep.pipeline.driver import start_plan
 from spark_cep.pipeline.wire.reports import Count
 from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
@@ -142,7 +142,7 @@ def test_batches_follow_the_size_of_records(
     """A sample that takes records for half as large as they are costs one large batch."""
     sized = Sizes(scenario)
     sized.send({10_000: 200})
-    monkeypatch.setattr(service, "mean_size", lambda *_: 5_000.0)
+    monkeypatch.setattr(start_plan, "mean_size", lambda *_: 5_000.0)
     scenario.run(source={"max_bytes_per_trigger": "1 MiB"})
     first, *others = [
         report.total(Count.RECORDS) for report in scenario.reports if report.partitions_read

@@ -49,7 +49,7 @@ def test_a_stuck_batch_fails_liveness_until_it_goes_on(
     observability = {"stall_limit": "2 seconds", "metrics_port": 0, "log_level": "warning"}
     with scenario.running(observability=observability) as service:
         registry = scenario.metrics.registry
-        server = HealthServer("127.0.0.1", 0, service._health, registry, service.rules)
+        server = HealthServer("127.0.0.1", 0, service._run.health, registry, service.rules)
         server.start()
         url = f"http://127.0.0.1:{server.port}"
         with httpx.Client(base_url=url, trust_env=False, timeout=10) as client:

@@ -79,7 +79,7 @@ def test_the_registry_is_away_when_a_schema_is_new(
         scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
         impatient = {"timeout": "1 second", "max_attempts": 1}
         with scenario.running(registry=impatient, lifecycle=QUICK) as service:
-            health = service._health
+            health = service._run.health
             stream.send(("k", "a", 0))
             scenario.wait_for_records(1)
             newer = scenario.register("events", NEWER)
@@ -122,7 +122,7 @@ def test_the_registry_stays_away(
                 relay.cut()
                 datum = {"ts": at(4), "k": "k", "name": "b", "v": 0.0, "extra": "e"}
                 stream.send(Sent(scenario.avro(newer, datum)))
-                _until(lambda: _waits_for(service._health, "schema registry"))
+                _until(lambda: _waits_for(service._run.health, "schema registry"))
                 _until(lambda: scenario._failures)
 
         with pytest.raises(RegistryUnavailableError, match=r"cannot be reached .*the limit is 1 s"):
@@ -155,8 +155,8 @@ def test_the_broker_is_stopped_and_started(
         scenario.wait_for_records(2)
         own_broker.stop()
         began = time.monotonic()
-        _until(lambda: _waits_for(service._health, "Kafka"))
-        assert service._health.live().ok
+        _until(lambda: _waits_for(service._run.health, "Kafka"))
+        assert service._run.health.live().ok
         _until(lambda: time.monotonic() > began + UNAVAILABLE_SECONDS)
         own_broker.start()
         # Behind the newest event of the other partition: late, had this one become idle.
@@ -167,7 +167,7 @@ def test_the_broker_is_stopped_and_started(
             stream.event("fast", "x", 200),
         )
         scenario.wait_for_records(6)
-        assert service._health.readiness().ok
+        assert service._run.health.readiness().ok
         outputs = scenario.wait_for(lambda out: len(out.matches) >= 2)
     assert set(outputs.of("ab")[0]) == {
         found("ab", "slow", at(5), a=0, b=1),

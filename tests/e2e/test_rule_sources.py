@@ -94,12 +94,13 @@ def test_a_first_start_waits_for_rules(scenario: Scenario, tmp_path: Path) -> No
         broker.pause()
         try:
             with scenario.running(rules=rules, lifecycle={"max_backoff": "1 s"}) as service:
-                _wait(lambda: "topic rules: the rules cannot" in service._health.readiness().reason)
-                assert service._health.live().ok
+                health = service._run.health
+                _wait(lambda: "topic rules: the rules cannot" in health.readiness().reason)
+                assert health.live().ok
                 broker.resume()
                 stream.send(("k", "a", 0))
                 _wait(lambda: _states(service) == {"first": "active"})
-                assert service._health.readiness().ok
+                assert health.readiness().ok
         finally:
             broker.resume()
 

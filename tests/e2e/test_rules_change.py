@@ -297,7 +297,7 @@ def test_a_crash_behind_another_partitions_commit(
                 raise ValueError("a rule crashes")
             return super().__call__(batches)
 
-    monkeypatch.setattr("spark_cep.pipeline.driver.dataflow.PartitionWriter", Writer)
+    monkeypatch.setattr("spark_cep.pipeline.driver.batches.PartitionWriter", Writer)
     scenario.rule(_rule("changes", "c", version=2))
     scenario.rule(_rule("new", "b"))
     stream.send(*((key, "b", 10 + n) for n, key in enumerate(keys)), ("k", "x", 99))

@@ -30,21 +30,22 @@ def test_offsets_of_another_topic_are_refused(scenario: Scenario) -> None:
     assert found("ab", "n", at(13), a=2, b=3) in outputs.of("ab")[0]
 
 
-def test_while_the_job_runs(scenario: Scenario) -> None:
-    """It ends before anything of the new topic is read, though that has more records; what it has
-    found stays."""
+@pytest.mark.parametrize("pairs", [0, 5], ids=["fewer records", "more records"])
+def test_while_the_job_runs(scenario: Scenario, pairs: int) -> None:
+    """It ends before anything of the new topic is read, whether that has more records or fewer;
+    what it has found stays."""
     stream = Stream(scenario)
     scenario.rule(sequence("ab", "a", "followed_by b"))
     stream.send(("k", "a", 0), ("k", "b", 1), ("k", "x", 2))
     with pytest.raises(StateError, match="deleted and created again while the job ran"):
-        _run_over_another_topic(scenario, stream)
+        _run_over_another_topic(scenario, stream, pairs)
     assert [match.key for match in scenario.outputs().matches] == [b"k"]
 
 
-def _run_over_another_topic(scenario: Scenario, stream: Stream) -> None:
+def _run_over_another_topic(scenario: Scenario, stream: Stream, pairs: int) -> None:
     with scenario.running():
         scenario.wait_for(lambda outputs: len(outputs.matches) == 1)
         scenario.kafka.delete_topics([stream.topic])
         scenario.kafka.create_topics({stream.topic: 1})
-        stream.send(*[("n", "a", 10), ("n", "b", 11)] * 5)
+        stream.send(*[("n", "a", 10), ("n", "b", 11)] * pairs)
         scenario.wait_until_failed()

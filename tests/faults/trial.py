@@ -60,14 +60,14 @@ class Job:
                 "state_partitions": 2,
                 "key_groups": 4,
                 "bucket_size": "2 KiB",
-                "snapshot_after_batches": 3,
-                "maintenance_interval": "2 seconds",
             },
             spark={
                 "master": "local[2,4]",
                 "classes_folder": str(CLASSES),
                 "conf": {
                     "spark.driver.memory": "1g",
+                    "spark.sql.streaming.stateStore.minDeltasForSnapshot": 3,
+                    "spark.sql.streaming.stateStore.maintenanceInterval": "2s",
                     "spark.local.dir": str(self.folder / "scratch"),
                     "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
                 },

@@ -85,6 +85,7 @@ def both_in_steps(rule_set: tuple[Rule, ...], records: list[Record], data: st.Da
 
 
 @pytest.mark.parametrize("drain_at", [1, 2, 3])
+@pytest.mark.slow
 def test_little_room(drain_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables that have no row to spare, and findings that are handed out one by one."""
     monkeypatch.setattr(matcher, "_DRAIN_AT", drain_at)
@@ -123,6 +124,7 @@ pattern:
 """
 
 
+@pytest.mark.slow
 def test_every_table_grows() -> None:
     """Few events, of which thousands of partial matches, matches and timeouts come."""
     both = job(BRANCHING)
@@ -188,6 +190,7 @@ def burst(number: int) -> Iterator[Record]:
         yield Record(at, 100 * number + n, {"key": "k", "name": name, "price": n})
 
 
+@pytest.mark.slow
 def test_nodes_are_collected_within_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one key, many partial matches come and go: their nodes do not pile up."""
     monkeypatch.setattr(matcher, "_DRAIN_AT", 50)  # what is found holds nodes, too
@@ -200,6 +203,7 @@ def test_nodes_are_collected_within_one_run(monkeypatch: pytest.MonkeyPatch) -> 
     assert max(nodes.sizes) < bursts * 64 / 2
 
 
+@pytest.mark.slow
 def test_collected_nodes_keep_what_is_to_be_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Partial matches, held matches and findings not handed out yet go on pointing rightly."""
     nodes = Nodes(monkeypatch)
@@ -221,6 +225,7 @@ def test_collected_nodes_keep_what_is_to_be_reported(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("bound", ["MOST_ENTRIES", "_MOST_MASKS"])
+@pytest.mark.slow
 def test_tables_are_forgotten(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outcomes, or what a mask concerns, are resolved again in every call."""
     monkeypatch.setattr(tables, bound, 1)
@@ -234,6 +239,7 @@ def test_tables_are_forgotten(bound: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(("entries", "masks"), [(50, 20), (50, 1_000), (1_000_000, 20)])
+@pytest.mark.slow
 def test_tables_stay_bounded(entries: int, masks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many combinations of conditions occur."""
     monkeypatch.setattr(tables, "MOST_ENTRIES", entries)

@@ -16,6 +16,8 @@ from tests.matcher.runs import answers, stream
 from tests.oracle import UndefinedError, answer_to
 from tests.oracle_lines import uncovered
 
+pytestmark = pytest.mark.slow
+
 #: Events of a stream. One more multiplies the time by five.
 LENGTH = 4
 #: Every n-th pattern of three steps is tried; with 1 that takes minutes.

@@ -54,6 +54,7 @@ def states(one: BothMatchers) -> list[RuleState]:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("skip", ["no_skip", "skip_to_next", "skip_past_last_event"])
 @pytest.mark.parametrize(("partials", "events"), [(7, 1000), (1000, 5), (20, 6)])
+@pytest.mark.slow
 def test_limits_hold_after_every_event(policy: str, skip: str, partials: int, events: int) -> None:
     """Partial and held matches, and the events that they hold, restarts between."""
     more = f"after_match: {skip}"
@@ -154,6 +155,7 @@ def test_adversarial_stream(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.slow
 def test_adversarial_stream_in_bounded_time_and_memory(policy: str) -> None:
     """A thousand of them within the limits that rules have by default, and what is found never
     together in memory."""

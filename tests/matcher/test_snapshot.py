@@ -54,6 +54,8 @@ from tests.matcher.strategies import rules, streams
 from tests.matcher.texts import texts_in
 from tests.reference.local import LocalJob, Record
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "state"
 KEYS = "klmn"
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_cep.errors import Problem, RuleSetError
-from spark_cep.pattern.checks.sql_rule import SAID_BY_STATEMENT
+from spark_cep.pattern.checks.sql_rule import IN_STATEMENT
 from spark_cep.pattern.checks.validation import check_rule
 from spark_cep.pattern.document.canonical import to_yaml
 from spark_cep.pattern.document.loading import (
@@ -74,13 +74,13 @@ def test_rule() -> None:
     assert not load(document()).warnings
 
 
-@pytest.mark.parametrize("name", SAID_BY_STATEMENT)
+@pytest.mark.parametrize("name", IN_STATEMENT)
 def test_what_the_statement_says(name: str) -> None:
     """It cannot stand beside it, and the message says where it belongs."""
     (problem,) = problems(document(rest=f"{name}: 1 s\n"))
     assert problem.message == f"`{name}` cannot stand beside `sql`"
     assert underlined(problem) == name
-    assert problem.allowed == SAID_BY_STATEMENT[name]
+    assert problem.allowed == IN_STATEMENT[name]
     schema = rule_schema()
     assert schema["dependentSchemas"]["sql"]["properties"][name] is False
     assert name in schema["properties"]

@@ -341,6 +341,7 @@ def check(place: str, operation: Operation, pairs: Iterable[Pair]) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.slow
 def test_at_the_ends(place: str) -> None:
     """Each value with each other one."""
     for operation in PLACES[place][1]:

@@ -628,6 +628,7 @@ def streams(draw: st.DrawFn) -> list[Record]:
     ]
 
 
+@pytest.mark.slow
 def test_random_conditions() -> None:
     """Both matchers find and remember the same."""
     ran = matched = 0

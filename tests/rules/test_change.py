@@ -12,7 +12,7 @@ from spark_cep.pattern.document.loading import LoadedRule, examine_rules
 from spark_cep.rules.change import Change, next_rules
 from spark_cep.rules.overrides import Override, Overrides, PlacedOverride, RollbackOrder
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.plans import meaning
+from spark_cep.rules.plans import plan_fingerprint
 from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble, conflicts
 
 RULE = "{{id: {0}, version: {1}, key: k, pattern: [{{step: a, where: n = {2}}}]}}"
@@ -49,12 +49,14 @@ def change(
         wrong = "99" in str(one.rule.pattern)
         return [one.places.problem("the event has no column", ("pattern",))] if wrong else []
 
-    meanings = {
-        (one.rule.id, one.rule.version): meaning(one) for each in ran for one in each.loaded
+    fingerprints = {
+        (one.rule.id, one.rule.version): plan_fingerprint(one)
+        for each in ran
+        for one in each.loaded
     }
     return next_rules(
         before, files, check, ran=before if last is None else last, most=most,
-        allow_empty=allow_empty, meanings=meanings,
+        allow_empty=allow_empty, fingerprints=fingerprints,
     )  # fmt: skip
 
 
@@ -598,7 +600,7 @@ def test_a_version_that_waits_pushes_out_none() -> None:
         ["4 versions of this rule drain or wait for their time already"],
     )
     assert found.rejected[0].allowed == "4 at most: later, when one has drained"
-    last, rules = (each.without_drains({("a", 1)}) for each in (last, rules))
+    last, rules = (each.without_draining({("a", 1)}) for each in (last, rules))
     rules = change(rules, waits, last=last).rules
     assert [version for version, _, _ in times(rules)] == [2, 3, 4, 5]
 

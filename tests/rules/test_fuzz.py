@@ -212,6 +212,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.slow
 def test_what_grows_without_bound_is_refused(tmp_path: Path, name: str) -> None:
     """In bounded time (the limit is a hundred times what any of them takes), by name."""
     file = tmp_path / "rule.yaml"

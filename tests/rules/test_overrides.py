@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from spark_cep.rules.overrides import (
     Override,
@@ -11,14 +10,12 @@ from spark_cep.rules.overrides import (
     PauseOrder,
     PlacedOverride,
     RollbackOrder,
-    schema_text,
 )
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import RuleFile, RuleSet, assemble
 from spark_cep.rules.sources.source import rule_file
 
 _RULE = "id: {0}\nversion: {1}\nkey: k\nwithin: 1 s\npattern: [{{step: a, where: n = 1}}]\n"
-_SCHEMA = Path(__file__).parents[2] / "schemas" / "rule-override.schema.json"
 
 
 def _file(rule: str, *versions: int) -> RuleFile:
@@ -90,8 +87,3 @@ def test_pauses() -> None:
     (problem,) = rule_file("id: 7", "x").problems[:1]
     unreadable = Overrides(unreadable={"a": problem})
     assert unreadable.pauses({"a": ordered}) == {"a": ordered}
-
-
-def test_the_public_schema() -> None:
-    """It is that of the records."""
-    assert _SCHEMA.read_text("utf-8") == schema_text()

@@ -41,8 +41,3 @@ def test_pauses_make_another_set() -> None:
     sets = [rules, rules.pausing({"a": _ANY}), rules.pausing({"a": _OF_TWO})]
     assert len({each.fingerprint for each in sets}) == len(sets)
     assert sets[1].pausing({}).fingerprint == rules.fingerprint
-
-
-def test_a_pause_survives_the_log() -> None:
-    """As JSON."""
-    assert [Pause.from_json(each.as_json()) for each in (_ANY, _OF_TWO)] == [_ANY, _OF_TWO]

@@ -15,6 +15,7 @@ from spark_cep.errors import RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import DrainingVersion, RuleSet, assemble
+from spark_cep.rules.schemas import schema_text
 from spark_cep.rules.topic_records import (
     MOST_TEXT_BYTES,
     AuditRecord,
@@ -22,7 +23,6 @@ from spark_cep.rules.topic_records import (
     StatusRecord,
     audit_records,
     rule_sets,
-    schema_text,
     too_large,
 )
 
@@ -94,6 +94,7 @@ def _records(sets: list[RuleSet], history: str = "h") -> list[AuditRecord]:
 
 
 @given(st.lists(_SETS, min_size=1, max_size=4), st.lists(_SETS, max_size=2))
+@pytest.mark.slow
 def test_every_set_can_be_rebuilt(made: list[_Made], others: list[_Made]) -> None:
     """Rules, versions, what is switched off, and pauses, also those of the job itself; with the
     batch that is the first. An older checkpoint of the job has its own."""
@@ -159,7 +160,7 @@ def test_keys_of_the_status_topic() -> None:
     assert len(keys) == 3
 
 
-@pytest.mark.parametrize("kind", ["audit", "status"])
+@pytest.mark.parametrize("kind", ["audit", "override", "status"])
 def test_the_public_schemas(kind: str) -> None:
     """They are those of the records."""
     assert (_SCHEMAS / f"rule-{kind}.schema.json").read_text("utf-8") == schema_text(kind)

@@ -96,6 +96,7 @@ def run(
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_cuts_key_groups_and_restarts_change_nothing(seed: int) -> None:
     """With events within the allowed disorder."""
     plan, records = planned(seed), sent(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from supply_chain.audit import Finding, PipAudit, audit, pip_audit
 from tests.conftest import ROOT
 
-LOCKS = [ROOT / f"requirements{part}.lock" for part in ("", "-runtime", "-supply-chain")]
+LOCKS = [
+    ROOT / f"requirements{part}.lock" for part in ("", "-runtime", "-other-spark", "-supply-chain")
+]
 NOT_FOUND = "Dependency not found on PyPI and could not be audited: x (1)"
 
 
@@ -23,25 +26,29 @@ def answering(changed: dict[str, dict[str, Any]] | None = None, *, leave_out: st
             for line in requirements.read_text("utf-8").splitlines()
             if "==" in line
         ]
-        return [
+        found = [
             {"name": name, "version": rest.split()[0], "vulns": [], **(changed or {}).get(name, {})}
             for name, _, rest in names
             if name != leave_out
         ]
+        # pip-audit refuses a file that has a package twice.
+        assert len({each["name"] for each in found}) == len(found)
+        return found
 
     return run
 
 
 def test_all_is_well() -> None:
-    """Every package of all lock files was asked for, each once."""
+    """Every version of a package of all lock files was asked for, each once."""
     report = audit(LOCKS, answering())
     assert (report.reached, report.failed) == (True, False)
     pins = {
-        line.partition("==")[0]
+        line.split()[0]
         for lock in LOCKS
         for line in lock.read_text("utf-8").splitlines()
         if line[:1].isalnum()
     }
+    assert {"pyspark==4.2.0", "pyspark==4.3.0"} <= pins
     assert report.text == f"no known vulnerability in {len(pins)} packages"
     assert len(pins) > 60
 
@@ -78,7 +85,7 @@ def test_a_package_that_was_passed_over_fails() -> None:
     assert skipped.failed
     assert "pyspark: not audited" in skipped.text
     assert left_out.failed
-    assert "numpy: not audited" in left_out.text
+    assert "numpy 2" in left_out.text
 
 
 def test_the_program_that_fails(tmp_path: Path) -> None:
@@ -89,3 +96,16 @@ def test_the_program_that_fails(tmp_path: Path) -> None:
     assert pip_audit(tmp_path)(tmp_path / "any") == "ERROR: last"
     program.write_text('#!/bin/sh\necho \'{"dependencies": [], "fixes": []}\'\n')
     assert pip_audit(tmp_path)(tmp_path / "any") == []
+
+
+def test_every_lock_file_is_written_and_audited() -> None:
+    """By ``make lock`` and ``make audit``."""
+    recipes = {}
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for target in ("audit", "lock"):
+        found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+        assert found is not None
+        recipes[target] = found[1]
+    for lock in ROOT.glob("requirements*.lock"):
+        assert f" {lock.name} " in recipes["audit"]
+        assert f",{lock.name}," in recipes["lock"]

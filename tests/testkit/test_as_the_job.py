@@ -170,6 +170,7 @@ def some_events(random: Random, known: Mapping[str, AvroSchema]) -> list[Sent]:
 
 @settings(max_examples=25, derandomize=True, database=None, phases=[Phase.generate])
 @given(seed=st.integers(0, 2**32), both=st.booleans())
+@pytest.mark.slow
 def test_the_same_is_found(seed: int, both: bool) -> None:
     """Matches with their keys and measures, timeouts, and dead letters of keys and conditions."""
     random = Random(seed)

@@ -544,6 +544,7 @@ def _by_key(found: Sequence[Any]) -> list[str]:
 
 @given(rules(), st.data())
 @settings(max_examples=60)
+@pytest.mark.slow
 def test_answers_are_those_of_the_job(rule: Rule, data: st.DataObject) -> None:
     """Any rule and stream: the kit finds what the job finds, restarted or not."""
     records: list[Record] = data.draw(keyed_streams())

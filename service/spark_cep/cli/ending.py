@@ -12,8 +12,8 @@ from spark_cep.errors import ConfigurationError, Problem, RuleSetError, rendered
 from spark_cep.observability.logs import as_json, logger, only
 
 _log = logger(__name__)
-_MOST_TOLD: Final = 20
-"""Problems in the last line."""
+_MOST_PROBLEMS: Final = 20
+"""Most problems in the last line."""
 
 
 class Ending:
@@ -35,7 +35,7 @@ class Ending:
             self.log(code, f"{type(error).__name__}: {error}", exception=trace)
         else:
             problems = problems_of(error)
-            self.log(code, summary(error), problems=rendered(problems[:_MOST_TOLD]))
+            self.log(code, summary(error), problems=rendered(problems[:_MOST_PROBLEMS]))
         return code
 
     def log(

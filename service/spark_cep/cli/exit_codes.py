@@ -31,7 +31,7 @@ from spark_cep.errors import (
 
 @unique
 class ExitCode(IntEnum):
-    """The exit codes of the process. Numbers never change their meaning."""
+    """The exit codes of the process. A code keeps its number."""
 
     DONE = 0
     JOB_FAILED = 1

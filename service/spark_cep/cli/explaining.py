@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,34 +10,25 @@ from rich.console import Console
 from rich.text import Text
 
 from spark_cep.cli.checking import check_types, read_existing
+from spark_cep.cli.computed_by_python import computed_by_python
 from spark_cep.cli.forms import RuleForm
 from spark_cep.compiler.explain.drawing import Drawing, draw
-from spark_cep.compiler.explain.explanation import Explanation, Section, explain
+from spark_cep.compiler.explain.explanation import Explanation, explain
 from spark_cep.compiler.explain.mermaid_text import mermaid_text
 from spark_cep.compiler.explain.row_pattern_drawing import draw_program
 from spark_cep.compiler.explain.row_pattern_explanation import explain_query
-from spark_cep.compiler.explain.wording import condition_name
-from spark_cep.compiler.plan import LookBackAtom, Plan
-from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
-from spark_cep.compiler.rule_set import slots_of
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import (
     ConfigurationError,
     Problem,
     needs_extra,
-    printable,
     printable_lines,
 )
-from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
-from spark_cep.matcher.row_pattern.lowering import lower as lower_row_pattern
-from spark_cep.matcher.steps.look_back_programs import program
 from spark_cep.pattern.document.loading import LoadedRule
-from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.several_types import InputRecord
-from spark_cep.pattern.sql import load_query
-from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.tree import Rule
 from spark_cep.pattern.type_check import type_warnings, with_columns_of
 from spark_cep.rules.rule_set import RuleSet
@@ -132,55 +123,13 @@ def show(rules: RulesToExplain, console: Console) -> None:
 def _explanation(
     loaded: LoadedRule, plan: Plan | RowPatternPlan, rules: RulesToExplain
 ) -> Explanation:
-    calls: Iterable[tuple[str, str]]
     if isinstance(plan, RowPatternPlan):
         explained = explain_query(loaded.rule, plan, loaded.warnings)
-        calls = _called_in_sql(plan.query, _types(loaded.rule, rules.record_types))
     else:
         explained = explain(plan, loaded.warnings)
-        calls = _called(plan, _types(loaded.rule, rules.record_types))
     *others, warnings = explained.sections
-    known = bool(rules.record_types)
-    computed = Section("Computed by Python", tuple(_computed(calls, types_are_known=known)))
+    computed = computed_by_python(loaded.rule, plan, rules.record_types)
     return Explanation((*others, computed, warnings))
-
-
-def _computed(calls: Iterable[tuple[str, str]], *, types_are_known: bool) -> Iterator[str]:
-    """Lines on the ``calls``: the condition that each is a part of, and its text."""
-    found = list(calls)
-    if not found:
-        yield "  nothing: every condition that looks back is compiled"
-    elif types_are_known:
-        for condition, part in found:
-            yield f"  of {condition}  {printable(part)}"
-    else:
-        yield "  that depends on the types of what looks back: give --schema to know"
-
-
-def _types(rule: Rule, record_types: Sequence[InputRecord]) -> RecordTypes:
-    return RecordTypes(
-        tuple(
-            (events, name, columns)
-            for events in rule.events or ("",)
-            for _, name, columns in record_types
-        )
-    )
-
-
-def _called_in_sql(query: Query, types: RecordTypes) -> Iterator[tuple[str, str]]:
-    """The parts of the conditions that read other rows for which there is no compiled operation."""
-    typed = load_query(query.text, query.source, types.of((), None))
-    for variable, part in lower_row_pattern(plan_query(typed), RowPatternLimits()).calls:
-        yield variable, part.canonical
-
-
-def _called(plan: Plan, types: RecordTypes) -> Iterator[tuple[str, str]]:
-    """The parts of the conditions that look back for which there is no compiled operation."""
-    slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots_of(plan))}
-    for number, atom in enumerate(plan.atoms):
-        if isinstance(atom, LookBackAtom):
-            for call in program(atom, plan, slots, types).calls:
-                yield condition_name(number), expression_of(call.node).canonical
 
 
 def save(text: str, file: Path) -> None:

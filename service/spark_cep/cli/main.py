@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
-import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -18,18 +15,12 @@ from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.forms import RuleForm
 from spark_cep.cli.rules.commands import commands as rules_commands
-from spark_cep.cli.signals import StopSignals
-from spark_cep.cli.terminal import ConfigFile, err, fail, out, print_error
+from spark_cep.cli.running import run
+from spark_cep.cli.terminal import ConfigFile, err, errors_reported, out
 from spark_cep.codecs.output.dead_letters import Reason
-from spark_cep.config import Settings, load
-from spark_cep.errors import Problem, SparkCepError, printable, rendered
-from spark_cep.observability.logs import as_json, configure, identify
-from spark_cep.observability.standard_error import take_in_standard_error
-from spark_cep.observability.start_clock import Phase, StartClock, of_this_process
-
-if TYPE_CHECKING:
-    from spark_cep.pipeline.driver.service import Service
-    from spark_cep.pipeline.spark.starting import StartingSpark
+from spark_cep.config import load
+from spark_cep.errors import Problem, printable, rendered
+from spark_cep.observability.logs import as_json, configure
 
 app = typer.Typer(
     name="spark-cep",
@@ -39,12 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(rules_commands)
-
-_CLOSING_SECONDS = 5.0
-"""What closing may take beyond the grace period of the batch in flight."""
-_TELLING_SECONDS = 1.0
-"""What the last line may take when the process is ended at once."""
-_SECOND_SIGNAL = "a second signal came"
+app.command()(run)
 
 #: Wrong use of a command; typer exports only what is below it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -81,117 +67,6 @@ def _root(
 
 
 @app.command()
-def run(config: ConfigFile) -> None:
-    """Run the service until SIGTERM or Ctrl-C; a second signal ends it immediately."""
-    # Nothing of what a start imports and makes goes before its end.
-    gc.disable()
-    start = of_this_process()
-    ending = Ending()
-    signals = StopSignals(lambda: _end(ending, ExitCode.ENDED_AT_ONCE, _SECOND_SIGNAL))
-    configure()
-    try:
-        settings = load(config)
-        configure(settings.observability.log_level, settings.observability.log_format)
-        _run(settings, start, ending, signals)
-    except Exception as error:  # noqa: BLE001  told, whatever it is
-        if not as_json():
-            print_error(error)
-        sys.exit(ending.failed(error))
-
-
-def _end(ending: Ending, code: ExitCode, reason: str) -> NoReturn:
-    """End this process, whatever it does. Its Java process ends with it."""
-    # In a thread: this one may hold the log's lock, or nobody may read what is written.
-    telling = threading.Thread(target=ending.log, args=(code, reason), daemon=True)
-    telling.start()
-    telling.join(_TELLING_SECONDS)
-    # Not Python's own exit: it would wait for threads and report their exceptions.
-    os._exit(code)
-
-
-def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSignals) -> None:
-    # Spark is slow to import, and `check` does without it. What is not needed to launch Java waits.
-    from spark_cep.pipeline.driver.lifecycle.scratch import scratch_folder
-    from spark_cep.pipeline.spark.jvm import end_jvm
-    from spark_cep.pipeline.spark.starting import StartingSpark
-
-    try:
-        with scratch_folder(settings) as scratch:
-            # First of all, since nothing else takes as long, and before the first thread.
-            spark = StartingSpark(settings, scratch, start.meanwhile)
-            if as_json():
-                take_in_standard_error()
-            service = _serve(settings, start, spark, ending, signals)
-    finally:
-        end_jvm()
-    ending.done("stopped as asked" if service.told_to_stop else "the end of the input is reached")
-
-
-def _serve(
-    settings: Settings,
-    start: StartClock,
-    spark: StartingSpark,
-    ending: Ending,
-    signals: StopSignals,
-) -> Service:
-    from spark_cep.observability.access import access_to
-    from spark_cep.observability.health import Health, HealthServer
-    from spark_cep.observability.metrics import Metrics
-    from spark_cep.pipeline.driver.service import Service
-    from spark_cep.pipeline.spark.jvm import end_jvm, kill_jvm, raise_if_jvm_ended
-
-    observability = settings.observability
-    metrics = Metrics(observability.max_rule_labels)
-    health = Health(observability.stall_limit)
-    service = Service(settings, metrics, health, spark=spark, start=start)
-    start.done(Phase.IMPORTS)
-    gc.freeze()
-    gc.enable()
-    identify(service.run_id)
-    ending.last_batch = lambda: service.last_batch
-    server: HealthServer | None = None
-    if observability.metrics_port:
-        server = HealthServer(
-            observability.metrics_host,
-            observability.metrics_port,
-            health,
-            metrics.registry,
-            service.rules,
-            access_to(observability),
-        )
-        server.start()
-
-    def work() -> None:
-        try:
-            service.run()
-        except Exception as error:
-            raise_if_jvm_ended(error)
-            raise
-        finally:
-            end_jvm()
-            # Last, so that probes are answered until the end.
-            if server is not None:
-                server.stop()
-
-    def end(code: ExitCode, reason: str) -> None:
-        kill_jvm()
-        _end(ending, code, reason)
-
-    signals.at_once = lambda: end(ExitCode.ENDED_AT_ONCE, _SECOND_SIGNAL)
-    signals.run(
-        work,
-        stop=service.stop,
-        patience_seconds=settings.lifecycle.stop_grace / 1000 + _CLOSING_SECONDS,
-        too_late=lambda: end(
-            ExitCode.GRACE_RAN_OUT,
-            "the process did not end within lifecycle.stop_grace and"
-            f" {_CLOSING_SECONDS:g} s for closing",
-        ),
-    )
-    return service
-
-
-@app.command()
 def rescale(
     config: ConfigFile,
     partitions: Annotated[
@@ -205,12 +80,10 @@ def rescale(
     batch is completed first."""
     from spark_cep.pipeline.driver.commands import rescale as rescaling
 
-    try:
+    with errors_reported():
         settings = load(config)
         configure(settings.observability.log_level, settings.observability.log_format)
         done = rescaling.rescale(settings, partitions)
-    except SparkCepError as error:
-        fail(error)
     place = settings.state.checkpoint
     if done.before == done.after:
         typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
@@ -241,15 +114,13 @@ def state(
     from spark_cep.cli import state_text
     from spark_cep.pipeline.driver.commands.state_report import read_state
 
-    try:
+    with errors_reported():
         settings = load(config)
         if checkpoint is not None:
             own = settings.state.model_copy(update={"checkpoint": checkpoint})
             settings = settings.model_copy(update={"state": own})
         report = read_state(settings, key)
         steps = {} if key is None else state_text.step_names(settings)
-    except SparkCepError as error:
-        fail(error)
     if as_json:
         typer.echo(state_text.as_json(report, steps))
     else:
@@ -280,11 +151,9 @@ def dead_letters(
     def wanted(letter: Letter) -> bool:
         return reason in (None, letter.reason) and rule in (None, letter.rule_id)
 
-    try:
+    with errors_reported():
         settings = load(config)
         letters, foreign = newest_letters(settings, most, wanted)
-    except SparkCepError as error:
-        fail(error)
     topic = settings.outputs.topics.dead_letters
     for each in foreign:
         at = f"{topic}, partition {each.place[0]}, offset {each.place[1]}"
@@ -324,10 +193,8 @@ def check(
     Kafka; --config needs the registry."""
     from spark_cep.cli.checking import check_rules
 
-    try:
+    with errors_reported():
         report = check_rules(rules, config, schema or [])
-    except SparkCepError as error:
-        fail(error)
     _warn(report.warnings)
     typer.echo(report.summary)
 
@@ -357,7 +224,7 @@ def explain(
     state. Needs neither Spark nor Kafka."""
     from spark_cep.cli import explaining
 
-    try:
+    with errors_reported():
         found = explaining.rules_to_explain(rules, chosen or [], schema or [])
         _warn(found.warnings_outside(form))
         if output is not None:
@@ -366,8 +233,6 @@ def explain(
             explaining.show(found, out)
         else:
             typer.echo(explaining.written(found, form), nl=False)
-    except SparkCepError as error:
-        fail(error)
 
 
 def _warn(warnings: Sequence[Problem]) -> None:

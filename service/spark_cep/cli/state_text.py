@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -135,57 +135,36 @@ def show(report: StateReport, steps: Mapping[str, Sequence[str]], console: Conso
     width = max(len(name) for name, _ in head)
     for name, text in head:
         console.print(f"{name:{width}}  {text}", markup=False)
-    table(
-        console,
-        "Rules",
-        (
-            "rule",
-            "version",
-            "keys",
-            "partial matches",
-            "bytes, about",
-            "oldest event",
-            "next deadline",
-        ),
-        [[_text(value) for value in _rule(rule).values()] for rule in report.rules],
-    )  # fmt: skip
-    table(
-        console,
-        "Clock",
-        ("topic", "partition", "largest event time"),
-        [
-            [topic, str(number), moment(time) or "not read yet"]
-            for topic, number, time in report.clock
-        ],
-    )
-    table(
-        console,
-        "State partitions",
-        ("partition", *_SIZE),
-        [[str(number), *_size(size)] for number, size in report.partitions.items()],
-    )
-    table(
-        console,
-        "Largest key groups",
-        ("key group", "partition", *_SIZE),
-        [[str(number), str(at), *_size(size)] for number, at, size in report.groups],
-    )
-    table(
-        console,
-        "Largest buckets",
-        ("key group", "bucket", *_SIZE),
-        [[str(number), name, *_size(size)] for number, name, size in report.buckets],
-    )
+    for title, columns, rows in _tables(report):
+        table(console, title, columns, rows)
     if report.of_key is not None:
-        table(
-            console,
-            "Partial matches of the key",
-            ("rule", "version", "key group", "began", "deadline", "events"),
-            [_partial_row(_partial(partial, steps)) for partial in report.of_key],
-        )
+        columns = ("rule", "version", "key group", "began", "deadline", "events")
+        rows = [_partial_row(_partial(partial, steps)) for partial in report.of_key]
+        table(console, "Partial matches of the key", columns, rows)
 
 
+_RULE = (
+    "rule", "version", "keys", "partial matches", "bytes, about", "oldest event", "next deadline",
+)  # fmt: skip
 _SIZE = ("bytes", "keys", "partial matches", "waiting events")
+
+
+def _tables(report: StateReport) -> Iterator[tuple[str, tuple[str, ...], list[list[str]]]]:
+    """The title, columns and rows of each table."""
+    yield (
+        "Rules",
+        _RULE,
+        [[_text(value) for value in _rule(rule).values()] for rule in report.rules],
+    )
+    columns = ("topic", "partition", "largest event time")
+    rows = [[name, str(n), moment(time) or "not read yet"] for name, n, time in report.clock]
+    yield "Clock", columns, rows
+    rows = [[str(number), *_size(size)] for number, size in report.partitions.items()]
+    yield "State partitions", ("partition", *_SIZE), rows
+    rows = [[str(number), str(at), *_size(size)] for number, at, size in report.groups]
+    yield "Largest key groups", ("key group", "partition", *_SIZE), rows
+    rows = [[str(number), name, *_size(size)] for number, name, size in report.buckets]
+    yield "Largest buckets", ("key group", "bucket", *_SIZE), rows
 
 
 def _partial_row(partial: Mapping[str, Any]) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -26,10 +27,14 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def fail(error: SparkCepError) -> NoReturn:
-    """Tell the error, and end with its exit code."""
-    print_error(error)
-    sys.exit(exit_code(error))
+@contextmanager
+def errors_reported() -> Iterator[None]:
+    """Print an error of this package for people, and end with its exit code."""
+    try:
+        yield
+    except SparkCepError as error:
+        print_error(error)
+        sys.exit(exit_code(error))
 
 
 def print_error(error: Exception) -> None:

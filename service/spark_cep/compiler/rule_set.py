@@ -23,8 +23,6 @@ from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.tree import Rule
 
 _NOTHING_KNOWN = RecordTypes()
-#: In the text of a :class:`DrainTime`.
-_NO_LIMIT, _UNTIL = "nothing", " until "
 #: A rule of steps, or one in SQL.
 AnyPlan = Plan | RowPatternPlan
 
@@ -196,14 +194,8 @@ class DrainTime(NamedTuple):
     until_ms: int | None = None
 
     def __str__(self) -> str:
-        limit = _NO_LIMIT if self.limit_ms is None else str(self.limit_ms)
-        return limit if self.until_ms is None else f"{limit}{_UNTIL}{self.until_ms}"
-
-    @classmethod
-    def of(cls, text: str) -> DrainTime:
-        """Parse the text that ``str`` makes."""
-        limit, _, until = text.partition(_UNTIL)
-        return cls(None if limit == _NO_LIMIT else int(limit), int(until) if until else None)
+        limit = "nothing" if self.limit_ms is None else str(self.limit_ms)
+        return limit if self.until_ms is None else f"{limit} until {self.until_ms}"
 
 
 @dataclass(frozen=True)
@@ -246,13 +238,13 @@ def plan_together(
 ) -> RuleSetPlan:
     """One plan of several rules' own. ``draining``: plans of versions that drain, and for how long;
     ``carried``: of those that carry over, of one rule the newest first."""
-    plans, drains = list(plans), list(draining)
+    plans, draining = list(plans), list(draining)
     earlier: dict[str, list[AnyPlan]] = {}
     for plan in carried:
         earlier.setdefault(plan.rule.id, []).append(plan)
-    times = {plan.fingerprint: time for plan, time in drains}
+    times = {plan.fingerprint: time for plan, time in draining}
     by_key: dict[tuple[str, ...], list[AnyPlan]] = {}
-    for plan in chain(plans, (plan for plan, _ in drains)):
+    for plan in chain(plans, (plan for plan, _ in draining)):
         by_key.setdefault(tuple(e.canonical for e in plan.rule.key), []).append(plan)
     return RuleSetPlan(
         tuple(_partitioning(group, times) for group in by_key.values()),

@@ -5,8 +5,8 @@
 the documentation and the JSON Schema.
 """
 
-from spark_cep.config.cluster import on_kubernetes
-from spark_cep.config.engine import Observability, Source, Spark, StateSettings, Time, Trigger
+from spark_cep.config.cluster import Spark, on_kubernetes
+from spark_cep.config.engine import Observability, Source, StateSettings, Time, Trigger
 from spark_cep.config.kafka import Kafka, Security
 from spark_cep.config.lifecycle import Lifecycle
 from spark_cep.config.quantities import reveal

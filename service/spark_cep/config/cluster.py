@@ -1,4 +1,5 @@
-"""Separate executors: where they call the driver, how many there are, how large, and their pods.
+"""The Spark application, and separate executors: where they call the driver, how many there are,
+how large, and their pods.
 
 The driver is always the process of ``spark-cep run`` (Spark's client mode). :func:`cluster_conf` is
 the only place where these settings become Spark's; what a master cannot use is refused.
@@ -8,11 +9,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, FilePath, model_validator
 
-from spark_cep.config.quantities import SettingsSection, Shown, Size, setting
+from spark_cep.config.quantities import (
+    Properties,
+    SettingsSection,
+    Shown,
+    Size,
+    check_pair,
+    revealed,
+    setting,
+)
 from spark_cep.documents.values import contradiction, refused
 
 DRIVER_PORT: Final = 7078
@@ -28,8 +37,6 @@ _LEAST_MEMORY: Final = 512 * _MIB
 _PYTHON_PER_CORE: Final = 512 * _MIB
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL_KEY: Final = re.compile(r"([-a-z0-9.]{1,253}/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?")
-_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?")
 _CPUS: Final = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+m")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_KEY: Final = re.compile(rf"({_DNS_NAME.pattern}):([-\w.]+)")
@@ -61,21 +68,13 @@ def _large_enough(value: int) -> int:
     return value
 
 
-def _absolute(value: str) -> str:
-    if not value.startswith("/") or ".." in value or "," in value:
-        raise refused("an absolute path")
-    return value
-
-
 Port = Annotated[int, AfterValidator(_port)]
 Host = Annotated[
     str, _matching(re.compile(r"[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?"), "a host's name or address")
 ]
 ObjectName = Annotated[str, _matching(_DNS_NAME, "a name in Kubernetes: small letters, digits, -")]
-LabelKey = Annotated[str, _matching(_LABEL_KEY, "the key of a label in Kubernetes")]
-LabelValue = Annotated[str, _matching(_LABEL_VALUE, "the value of a label in Kubernetes")]
 Cpus = Annotated[str, _matching(_CPUS, "a quantity of CPUs, as 2, 0.5 or 500m")]
-MountPath = Annotated[str, AfterValidator(_absolute)]
+MountPath = Annotated[str, _matching(re.compile(r"/(?!.*\.\.)[^,]*"), "an absolute path")]
 
 
 class Driver(SettingsSection):
@@ -83,42 +82,34 @@ class Driver(SettingsSection):
 
     host: Host | None = setting(
         None,
-        description=(
-            "Name or address by which executors call the driver; on Kubernetes that of its "
-            "headless service. Absent: this machine's own name."
-        ),
+        "Name or address by which executors call the driver; on Kubernetes that of its headless "
+        "service. Absent: this machine's own name.",
     )
     bind_address: Host | None = setting(
-        None, description="Address the driver listens on; absent: `host`, on Kubernetes all."
+        None, "Address the driver listens on; absent: `host`, on Kubernetes all."
     )
     port: Port | None = setting(
-        None, description=f"Port of the driver; absent: any, on Kubernetes {DRIVER_PORT}."
+        None, f"Port of the driver; absent: any, on Kubernetes {DRIVER_PORT}."
     )
     block_manager_port: Port | None = setting(
         None,
-        description=(
-            "Port of the block managers of driver and executors; absent: any, on Kubernetes "
-            f"{BLOCK_MANAGER_PORT}."
-        ),
+        "Port of the block managers of driver and executors; absent: any, on Kubernetes "
+        f"{BLOCK_MANAGER_PORT}.",
     )
 
 
 class Executors(SettingsSection):
     """Number and size of the executors. Not for `local` masters."""
 
-    count: int = setting(2, description="Executors.", unit="executors", ge=1, le=10_000)
-    cores: int = setting(
-        1, description="Tasks that one executor runs at a time.", unit="cores", ge=1, le=1024
-    )
+    count: int = setting(2, "Executors.", unit="executors", ge=1, le=10_000)
+    cores: int = setting(1, "Tasks that one executor runs at a time.", unit="cores", ge=1, le=1024)
     memory: Annotated[Size, AfterValidator(_large_enough)] = setting(
-        2**30, description="Java heap of one executor."
+        2**30, "Java heap of one executor."
     )
     memory_overhead: Size | None = setting(
         None,
-        description=(
-            "What one executor takes in addition to its heap: RocksDB and Python workers. Absent: "
-            "`state.rocksdb_memory`, 512 MiB for each core, and 384 MiB."
-        ),
+        "What one executor takes in addition to its heap: RocksDB and Python workers. Absent: "
+        "`state.rocksdb_memory`, 512 MiB for each core, and 384 MiB.",
     )
 
 
@@ -126,114 +117,62 @@ class Kubernetes(SettingsSection):
     """The executors' pods, with a master `k8s://…`. The driver runs in a pod itself."""
 
     namespace: Annotated[str, _matching(_NAME, "the name of a namespace")] | None = setting(
-        None, description="Namespace of the pods. Needed."
+        None, "Namespace of the pods. Needed."
     )
     image: str | None = setting(
         None,
-        description=(
-            "Image of the executors, the same as the driver's: Python and jars have the same "
-            "paths in both. Needed."
-        ),
+        "Image of the executors, the same as the driver's: Python and jars have the same paths "
+        "in both. Needed.",
         min_length=1,
     )
     image_pull_policy: Literal["IfNotPresent", "Always", "Never"] = setting(
-        "IfNotPresent", description="When nodes pull the image."
+        "IfNotPresent", "When nodes pull the image."
     )
     image_pull_secrets: list[ObjectName] = setting(
-        [], description="Secrets that hold the logins of the image's registry."
+        [], "Secrets that hold the logins of the image's registry."
     )
     driver_pod: ObjectName | None = setting(
         None,
-        description=(
-            "Name of the driver's pod, which owns the executors' pods: they go when it goes. "
-            "Needed; `{env: POD_NAME}` takes it from a variable."
-        ),
+        "Name of the driver's pod, which owns the executors' pods: they go when it goes. Needed; "
+        "`{env: POD_NAME}` takes it from a variable.",
     )
     service_account: ObjectName | None = setting(
-        None, description="Service account of the executors, which need no rights; absent: default."
+        None, "Service account of the executors, which need no rights; absent: default."
     )
     pod_template_file: FilePath | None = setting(
         None,
-        description=(
-            "Template of an executor's pod (YAML): security context, affinity, tolerations, "
-            f"volumes. Its container is named `{CONTAINER}`."
-        ),
+        "Template of an executor's pod (YAML): labels, security context, affinity, nodes, "
+        f"tolerations, volumes. Its container is named `{CONTAINER}`.",
     )
     cpu_request: Cpus | None = setting(
-        None, description="CPUs that an executor's pod requests; absent: `executors.cores`."
+        None, "CPUs that an executor's pod requests; absent: `executors.cores`."
     )
     cpu_limit: Cpus | None = setting(
-        None, description="CPUs that an executor's pod may take; absent: no limit."
-    )
-    node_selector: dict[LabelKey, LabelValue] = setting(
-        {}, description="Labels of the nodes that executors may run on."
-    )
-    labels: dict[LabelKey, LabelValue] = setting(
-        {}, description="Further labels of the executors' pods."
-    )
-    annotations: dict[LabelKey, str] = setting(
-        {}, description="Further annotations of the executors' pods."
+        None, "CPUs that an executor's pod may take; absent: no limit."
     )
     secret_env: dict[
         Annotated[str, _matching(_VARIABLE, "the name of a variable")],
         Annotated[str, _matching(_SECRET_KEY, "secret:key"), Shown("secret:key")],
     ] = setting(
         {},
-        description=(
-            "Variables of the executors whose values are keys of secrets, as `secret:key`. "
-            "Logins to Kafka need none: they travel with the tasks."
-        ),
-    )
-    secret_files: dict[ObjectName, MountPath] = setting(
-        {}, description="Secrets that are mounted in the executors, with the folder for each."
+        "Variables of the executors whose values are keys of secrets, as `secret:key`. Logins to "
+        "Kafka need none: they travel with the tasks.",
     )
     checkpoint_claim: ObjectName | None = setting(
         None,
-        description=(
-            "Claim of a volume for all (ReadWriteMany) that holds `state.checkpoint`. Absent: "
-            "the checkpoint is a URI of a shared store, or the template mounts its volume."
-        ),
+        "Claim of a volume for all (ReadWriteMany) that holds `state.checkpoint`. Absent: the "
+        "checkpoint is a URI of a shared store, or the template mounts its volume.",
     )
     checkpoint_mount: MountPath | None = setting(
         None,
-        description=(
-            "Where the volume of `checkpoint_claim` is mounted, in the executors and in the "
-            "driver's pod."
-        ),
+        "Where the volume of `checkpoint_claim` is mounted, in the executors and in the driver's "
+        "pod.",
     )
 
     @model_validator(mode="after")
     def _whole_claim(self) -> Kubernetes:
-        if (self.checkpoint_claim is None) != (self.checkpoint_mount is None):
-            raise contradiction(
-                "checkpoint_claim and checkpoint_mount go together", "checkpoint_claim"
-            )
+        check_pair(self, "checkpoint_claim", "checkpoint_mount")
         return self
-
-    @property
-    def given(self) -> bool:
-        """Tell whether the section has any setting."""
-        return bool(self.model_fields_set)
-
-
-class ClusterSettings(Protocol):
-    """The part of the section ``spark`` that :func:`cluster_conf` reads."""
-
-    @property
-    def master(self) -> str:
-        """The Spark master."""
-
-    @property
-    def driver(self) -> Driver:
-        """Addresses and ports of the driver."""
-
-    @property
-    def executors(self) -> Executors:
-        """Number and size."""
-
-    @property
-    def kubernetes(self) -> Kubernetes:
-        """Their pods."""
 
 
 def check_master(value: str) -> str:
@@ -241,6 +180,31 @@ def check_master(value: str) -> str:
     if value.startswith("local") and not _LOCAL.fullmatch(value):
         raise refused("`local[N]`, `local[N,F]` with N cores (`*`: all) and F attempts at a task")
     return value
+
+
+class Spark(SettingsSection):
+    """The Spark application."""
+
+    master: Annotated[str, AfterValidator(check_master), Shown("text")] = setting(
+        "local[*,4]",
+        "Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
+        min_length=1,
+    )
+    app_name: str = setting("spark-cep", "Name of the application.", min_length=1)
+    conf: Properties = setting({}, "Any Spark settings; they win.")
+    classes_folder: Path | None = setting(
+        None,
+        "Folder with the archive of the classes that a start loads; absent: Java reads them one "
+        "by one.",
+    )
+    driver: Driver = setting(Driver(), "Where executors call the driver.")
+    executors: Executors = setting(Executors(), "Executors of their own.")
+    kubernetes: Kubernetes = setting(Kubernetes(), "The executors' pods.")
+
+    @model_validator(mode="after")
+    def _fits_the_master(self) -> Spark:
+        check_cluster(self)
+        return self
 
 
 def is_local(master: str) -> bool:
@@ -253,9 +217,9 @@ def on_kubernetes(master: str) -> bool:
     return master.startswith("k8s://")
 
 
-def check_cluster(settings: ClusterSettings, conf: dict[str, Any]) -> None:
-    """Raise the error of settings that do not go together; ``conf``: the user's own for Spark."""
-    master, kubernetes = settings.master, settings.kubernetes
+def check_cluster(settings: Spark) -> None:
+    """Raise the error of settings that do not go together."""
+    master, kubernetes, conf = settings.master, settings.kubernetes, revealed(settings.conf)
     if is_local(master):
         for name in ("executors", "driver"):
             if getattr(settings, name).model_fields_set:
@@ -265,14 +229,14 @@ def check_cluster(settings: ClusterSettings, conf: dict[str, Any]) -> None:
                     name,
                 )
     if not on_kubernetes(master):
-        if kubernetes.given:
+        if kubernetes.model_fields_set:
             raise contradiction(
                 f"it describes pods, and spark.master is {master}: remove this section, or set "
                 "spark.master to k8s://https://kubernetes.default.svc",
                 "kubernetes",
             )
     else:
-        _check_pods(settings, conf)
+        _check_pods(settings)
     if str(conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true":
         raise contradiction(
             "dynamic allocation takes executors away between batches, and with them the state "
@@ -282,7 +246,7 @@ def check_cluster(settings: ClusterSettings, conf: dict[str, Any]) -> None:
         )
 
 
-def _check_pods(settings: ClusterSettings, conf: dict[str, Any]) -> None:
+def _check_pods(settings: Spark) -> None:
     kubernetes = settings.kubernetes
     needed = {"namespace": kubernetes.namespace, "image": kubernetes.image}
     needed["driver_pod"] = kubernetes.driver_pod
@@ -297,13 +261,13 @@ def _check_pods(settings: ClusterSettings, conf: dict[str, Any]) -> None:
             "headless service",
             "driver.host",
         )
-    if conf.get("spark.submit.deployMode", "client") != "client":
+    if revealed(settings.conf).get("spark.submit.deployMode", "client") != "client":
         raise contradiction(
             "the driver is this process, so spark.submit.deployMode can only be client", "conf"
         )
 
 
-def check_checkpoint(settings: ClusterSettings, checkpoint: str) -> None:
+def check_checkpoint(settings: Spark, checkpoint: str) -> None:
     """Raise the error of a checkpoint that the executors' pods cannot reach."""
     if not on_kubernetes(settings.master):
         return
@@ -326,7 +290,7 @@ def check_checkpoint(settings: ClusterSettings, checkpoint: str) -> None:
         )
 
 
-def check_overhead(settings: ClusterSettings, rocksdb_memory: int) -> None:
+def check_overhead(settings: Spark, rocksdb_memory: int) -> None:
     """Raise the error of executors that have no room for RocksDB."""
     overhead = settings.executors.memory_overhead
     if overhead is not None and overhead <= rocksdb_memory:
@@ -337,7 +301,7 @@ def check_overhead(settings: ClusterSettings, rocksdb_memory: int) -> None:
         )
 
 
-def cluster_conf(settings: ClusterSettings, rocksdb_memory: int) -> dict[str, str]:
+def cluster_conf(settings: Spark, rocksdb_memory: int) -> dict[str, str]:
     """Spark's settings for its executors; none with a local master. They hold no secrets."""
     if is_local(settings.master):
         return {}
@@ -396,11 +360,7 @@ def _pods(kubernetes: Kubernetes) -> dict[str, Any]:
         "spark.authenticate": "true",
         "spark.network.crypto.enabled": "true",
     }
-    made |= {f"{executor}.node.selector.{k}": v for k, v in kubernetes.node_selector.items()}
-    made |= {f"{executor}.label.{k}": v for k, v in kubernetes.labels.items()}
-    made |= {f"{executor}.annotation.{k}": v for k, v in kubernetes.annotations.items()}
     made |= {f"{executor}.secretKeyRef.{k}": v for k, v in kubernetes.secret_env.items()}
-    made |= {f"{executor}.secrets.{k}": v for k, v in kubernetes.secret_files.items()}
     if kubernetes.checkpoint_claim is not None:
         volume = f"{executor}.volumes.persistentVolumeClaim.{CHECKPOINT_VOLUME}"
         made |= {

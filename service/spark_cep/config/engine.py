@@ -1,14 +1,12 @@
-"""Settings of the running job: time, source, state, Spark, trigger, circuit breaker, pages and
+"""Settings of the running job: time, source, state, trigger, circuit breaker, pages and
 logs."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
-    AfterValidator,
     AwareDatetime,
     BeforeValidator,
     Field,
@@ -20,16 +18,14 @@ from pydantic import (
     model_validator,
 )
 
-from spark_cep.config.cluster import Driver, Executors, Kubernetes, check_cluster, check_master
 from spark_cep.config.quantities import (
     Duration,
     Place,
     PositiveDuration,
-    Properties,
     SettingsSection,
     Shown,
     Size,
-    reveal,
+    check_pair,
     setting,
 )
 from spark_cep.documents.values import contradiction, refused
@@ -79,39 +75,29 @@ class Time(SettingsSection):
 
     allowed_disorder: Duration = setting(
         10_000,
-        description=(
-            "How far events may be out of order; an event older than the watermark, which trails "
-            "by this much, is late."
-        ),
+        "How far events may be out of order; an event older than the watermark, which trails by "
+        "this much, is late.",
     )
     watermark: Literal["partition_minimum", "maximum"] = setting(
         "partition_minimum",
-        description=(
-            "What the watermark follows: the slowest partition, so that one that lags behind "
-            "makes no late events, or the newest event anywhere."
-        ),
+        "What the watermark follows: the slowest partition, so that one that lags behind makes "
+        "no late events, or the newest event anywhere.",
     )
     partition_idle_after: PositiveDuration = setting(
         60_000,
-        description=(
-            "A partition without new records for so long is no longer waited for; what it brings "
-            "later may be late."
-        ),
+        "A partition without new records for so long is no longer waited for; what it brings "
+        "later may be late.",
     )
     advance_when_idle: PositiveDuration | None = setting(
         None,
-        description=(
-            "When the whole input has been idle for so long, event time advances with the clock; "
-            "absent: it waits for events."
-        ),
+        "When the whole input has been idle for so long, event time advances with the clock; "
+        "absent: it waits for events.",
     )
     max_ahead: PositiveDuration | None = setting(
         86_400_000,
-        description=(
-            "An event whose time is further than this ahead of its Kafka record's timestamp, or "
-            "of the clock when its batch began, is a dead letter, because one wrong clock would "
-            "make every other event late; `null`: no limit but the year 9999."
-        ),
+        "An event whose time is further than this ahead of its Kafka record's timestamp, or of "
+        "the clock when its batch began, is a dead letter, because one wrong clock would make "
+        "every other event late; `null`: no limit but the year 9999.",
     )
 
 
@@ -139,50 +125,42 @@ class Source(SettingsSection):
         Shown("`earliest`, `latest`, date and time with zone, or map of topic, partition, offset"),
     ] = setting(
         "earliest",
-        description=(
-            "Where a new job starts to read. A date and time: at the first record of each "
-            "partition with this timestamp or a later one, or its end. A map: at these offsets, "
-            "one for every partition; -1 is the end, -2 the beginning."
-        ),
+        "Where a new job starts to read. A date and time: at the first record of each partition "
+        "with this timestamp or a later one, or its end. A map: at these offsets, one for every "
+        "partition; -1 is the end, -2 the beginning.",
     )
     max_offsets_per_trigger: int | None = setting(
         2_000_000,
-        description=("Most records in one batch, over all partitions; `null`: no such bound."),
+        "Most records in one batch, over all partitions; `null`: no such bound.",
         unit="records",
         ge=1,
     )
     max_bytes_per_trigger: Size | None = setting(
         256 * 2**20,
-        description=(
-            "Most bytes in one batch, over all partitions, about: by the mean size of the records "
-            "read last. It bounds how long a batch takes and what it puts on disk, not what it "
-            "holds in memory, which is bounded anyway; `null`: no such bound."
-        ),
+        "Most bytes in one batch, over all partitions, about: by the mean size of the records "
+        "read last. It bounds how long a batch takes and what it puts on disk, not what it holds "
+        "in memory, which is bounded anyway; `null`: no such bound.",
         ge=2**20,
     )
     min_partitions: int | None = setting(
         None,
-        description="Fewest tasks to read with; absent: one a Kafka partition.",
+        "Fewest tasks to read with; absent: one a Kafka partition.",
         unit="tasks",
         ge=1,
     )
     fail_on_data_loss: bool = setting(
         True,
-        description=(
-            "Whether the job stops when records were deleted before it read them, or a topic was "
-            "created again."
-        ),
+        "Whether the job stops when records were deleted before it read them, or a topic was "
+        "created again.",
     )
     commit_offsets: bool = setting(
         True,
-        description=(
-            "Whether Kafka is told after each committed batch what was read, for tools that watch "
-            "consumer groups. The job itself goes on from its checkpoint alone."
-        ),
+        "Whether Kafka is told after each committed batch what was read, for tools that watch "
+        "consumer groups. The job itself goes on from its checkpoint alone.",
     )
     consumer_group: str | None = setting(
         None,
-        description="Consumer group that the offsets are told of; absent: `spark.app_name`.",
+        "Consumer group that the offsets are told of; absent: `spark.app_name`.",
         min_length=1,
     )
 
@@ -191,47 +169,32 @@ class StateSettings(SettingsSection):
     """Partial matches and waiting events. Keys are spread over key groups once and for all."""
 
     checkpoint: Place = setting(
-        description="Folder or URI of the checkpoint (offsets, state, rules), for one job alone."
+        ..., "Folder or URI of the checkpoint (offsets, state, rules), for one job alone."
     )
     key_groups: int = setting(
         16,
-        description=(
-            "Units that state is divided into; fixed for the life of a checkpoint, and the most "
-            "partitions it can ever have."
-        ),
+        "Units that state is divided into; fixed for the life of a checkpoint, and the most "
+        "partitions it can ever have.",
         unit="groups",
         ge=1,
         le=32_768,
     )
     bucket_size: Size = setting(
         64 * 2**10,
-        description=(
-            "Keys of a key group share buckets of about so many bytes, which are read together; "
-            "there are more of them as the state grows."
-        ),
+        "Keys of a key group share buckets of about so many bytes, which are read together; "
+        "there are more of them as the state grows.",
         ge=1_024,
     )
     state_partitions: int = setting(
         2,
-        description=(
-            "Tasks that match; each adds about 60 ms to a batch. `spark-cep rescale` changes the "
-            "number of a checkpoint."
-        ),
+        "Tasks that match; each adds about 60 ms to a batch. `spark-cep rescale` changes the "
+        "number of a checkpoint.",
         unit="partitions",
         ge=1,
         le=32_768,
     )
     rocksdb_memory: Size = setting(
-        512 * 2**20, description="Memory of RocksDB in one executor, all partitions together."
-    )
-    min_batches_to_retain: int = setting(
-        100, description="Batches that the checkpoint can be taken back.", unit="batches", ge=2
-    )
-    snapshot_after_batches: int = setting(
-        10, description="Change logs before a full snapshot of the state.", unit="batches", ge=1
-    )
-    maintenance_interval: PositiveDuration = setting(
-        60_000, description="How often snapshots are written and old files deleted."
+        512 * 2**20, "Memory of RocksDB in one executor, all partitions together."
     )
 
     @model_validator(mode="after")
@@ -245,54 +208,23 @@ class StateSettings(SettingsSection):
         return self
 
 
-class Spark(SettingsSection):
-    """The Spark application."""
-
-    master: Annotated[str, AfterValidator(check_master), Shown("text")] = setting(
-        "local[*,4]",
-        description="Any Spark master; `local[N,F]`: N cores, F attempts at a task.",
-        min_length=1,
-    )
-    app_name: str = setting("spark-cep", description="Name of the application.", min_length=1)
-    conf: Properties = setting({}, description="Any Spark settings; they win.")
-    classes_folder: Path | None = setting(
-        None,
-        description=(
-            "Folder with the archive of the classes that a start loads; absent: Java reads them"
-            " one by one."
-        ),
-    )
-    driver: Driver = setting(Driver(), description="Where executors call the driver.")
-    executors: Executors = setting(Executors(), description="Executors of their own.")
-    kubernetes: Kubernetes = setting(Kubernetes(), description="The executors' pods.")
-
-    @model_validator(mode="after")
-    def _fits_the_master(self) -> Spark:
-        check_cluster(self, {name: reveal(value) for name, value in self.conf.items()})
-        return self
-
-
 class Trigger(SettingsSection):
     """Start and end of batches."""
 
     mode: Literal["continuous", "available_now"] = setting(
         "continuous",
-        description=(
-            "`continuous`: micro-batches without end; `available_now`: what is there at the "
-            "start, then stop."
-        ),
+        "`continuous`: micro-batches without end; `available_now`: what is there at the start, "
+        "then stop.",
     )
     at_end_of_input: Literal["wait", "decide"] = setting(
         "wait",
-        description=(
-            "With `available_now`: whether what is still open at the end waits for a later run "
-            "(`wait`), or time moves to its end and everything is decided (`decide`, for "
-            "back-tests: a later run from the same checkpoint finds every event late)."
-        ),
+        "With `available_now`: whether what is still open at the end waits for a later run "
+        "(`wait`), or time moves to its end and everything is decided (`decide`, for back-tests: "
+        "a later run from the same checkpoint finds every event late).",
     )
     interval: Duration = setting(
         500,
-        description="Shortest time from batch to batch; `0 ms`: the next at once.",
+        "Shortest time from batch to batch; `0 ms`: the next at once.",
     )
 
     @property
@@ -306,32 +238,26 @@ class CircuitBreakerLimits(SettingsSection):
 
     max_share: float | None = setting(
         None,
-        description=(
-            "Largest share of records that may become dead letters (0.1: a tenth); with more, the "
-            "job stops after the batch with exit code 9. `null`: it goes on whatever comes."
-        ),
+        "Largest share of records that may become dead letters (0.1: a tenth); with more, the "
+        "job stops after the batch with exit code 9. `null`: it goes on whatever comes.",
         gt=0,
         lt=1,
     )
     max_rule_share: float | None = setting(
         None,
-        description=(
-            "Most dead letters of one rule, as a share of the events that went on to the matcher; "
-            "with more, that rule is paused until somebody resumes it. `null`: no rule is paused."
-        ),
+        "Most dead letters of one rule, as a share of the events that went on to the matcher; "
+        "with more, that rule is paused until somebody resumes it. `null`: no rule is paused.",
         gt=0,
         lt=1,
     )
     window: PositiveDuration = setting(
         300_000,
-        description="Length of the sliding window over which the shares are computed.",
+        "Length of the sliding window over which the shares are computed.",
     )
     min_records: int = setting(
         1000,
-        description=(
-            "Fewest records (for a rule: events that went on to the matcher) in the window to "
-            "judge by, so that one bad record in a small batch does not count as a large share."
-        ),
+        "Fewest records (for a rule: events that went on to the matcher) in the window to judge "
+        "by, so that one bad record in a small batch does not count as a large share.",
         unit="records",
         ge=1,
     )
@@ -342,60 +268,50 @@ class Observability(SettingsSection):
 
     metrics_host: str = setting(
         "0.0.0.0",  # noqa: S104 - scraped from outside the container by default
-        description="Address that metrics and health listen on.",
+        "Address that metrics and health listen on.",
         min_length=1,
     )
     metrics_port: int = setting(
         9108,
-        description="Port of `/metrics`, `/livez`, `/readyz` and `/rules`; 0: none.",
+        "Port of `/metrics`, `/livez`, `/readyz` and `/rules`; 0: none.",
         ge=0,
         le=65_535,
     )
     ssl_certificate_file: FilePath | None = setting(
         None,
-        description="PEM file of the pages' certificate and its chain; absent: no TLS.",
+        "PEM file of the pages' certificate and its chain; absent: no TLS.",
     )
-    ssl_key_file: FilePath | None = setting(
-        None, description="PEM file of the certificate's private key."
-    )
-    ssl_key_password: SecretStr | None = setting(
-        None, description="Password of an encrypted private key."
-    )
+    ssl_key_file: FilePath | None = setting(None, "PEM file of the certificate's private key.")
+    ssl_key_password: SecretStr | None = setting(None, "Password of an encrypted private key.")
     username: str | None = setting(
         None,
-        description=(
-            "Name that readers of the pages give; absent: everybody may read. `/livez` and "
-            "`/readyz`, which supervisors ask without a login, answer everybody."
-        ),
+        "Name that readers of the pages give; absent: everybody may read. `/livez` and "
+        "`/readyz`, which supervisors ask without a login, answer everybody.",
     )
-    password: SecretStr | None = setting(None, description="Password that goes with the name.")
+    password: SecretStr | None = setting(None, "Password that goes with the name.")
     max_rule_labels: int = setting(
         500,
-        description="Rules that have series of their own in metrics; the rest are `other`.",
+        "Rules that have series of their own in metrics; the rest are `other`.",
         unit="rules",
         ge=1,
         le=10_000,
     )
     stall_limit: PositiveDuration = setting(
-        300_000, description="Without progress for so long, `/livez` fails."
+        300_000, "Without progress for so long, `/livez` fails."
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
-        "info", description="Least severe messages that are written."
+        "info", "Least severe messages that are written."
     )
     log_format: Literal["auto", "json", "console"] = setting(
-        "auto", description="JSON lines, or text for people; `auto`: text on a terminal."
+        "auto", "JSON lines, or text for people; `auto`: text on a terminal."
     )
 
     @model_validator(mode="after")
     def _whole_access(self) -> Observability:
-        if (self.username is None) != (self.password is None):
-            raise contradiction("username and password go together", "username")
+        check_pair(self, "username", "password")
+        check_pair(self, "ssl_certificate_file", "ssl_key_file")
         if self.username is not None and ":" in self.username:
             raise contradiction("a colon cannot stand in the name", "username")
         if self.password is not None and not self.password.get_secret_value():
             raise contradiction("an empty password keeps nobody out", "password")
-        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
-            raise contradiction(
-                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
-            )
         return self

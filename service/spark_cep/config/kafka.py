@@ -10,13 +10,20 @@ need no copy of the files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
-from spark_cep.config.quantities import Properties, SettingsSection, Shown, reveal, setting
+from spark_cep.config.quantities import (
+    Properties,
+    SettingsSection,
+    Shown,
+    check_pair,
+    revealed,
+    setting,
+)
 from spark_cep.documents.values import contradiction, refused
 from spark_cep.errors import ConfigurationError
 
@@ -100,29 +107,25 @@ class Security(SettingsSection):
     """TLS and SASL of the Kafka connection; the same for source, sink and administration."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = setting(
-        "PLAINTEXT", description="Protocol of the connection."
+        "PLAINTEXT", "Protocol of the connection."
     )
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = setting(
         None,
-        description="How the client logs in; others (Kerberos, OAuth) go into the property maps.",
+        "How the client logs in; others (Kerberos, OAuth) go into the property maps.",
     )
-    username: str | None = setting(None, description="Name to log in with.")
-    password: SecretStr | None = setting(None, description="Password to log in with.")
+    username: str | None = setting(None, "Name to log in with.")
+    password: SecretStr | None = setting(None, "Password to log in with.")
     ssl_ca_file: FilePath | None = setting(
         None,
-        description="PEM file of the authorities to trust; absent: those of the system.",
+        "PEM file of the authorities to trust; absent: those of the system.",
     )
     ssl_certificate_file: FilePath | None = setting(
-        None, description="PEM file of the client's certificate and its chain."
+        None, "PEM file of the client's certificate and its chain."
     )
-    ssl_key_file: FilePath | None = setting(
-        None, description="PEM file of the client's private key."
-    )
-    ssl_key_password: SecretStr | None = setting(
-        None, description="Password of an encrypted private key."
-    )
+    ssl_key_file: FilePath | None = setting(None, "PEM file of the client's private key.")
+    ssl_key_password: SecretStr | None = setting(None, "Password of an encrypted private key.")
     ssl_check_hostname: bool = setting(
-        True, description="Whether a broker's certificate must name the host that was called."
+        True, "Whether a broker's certificate must name the host that was called."
     )
 
     @model_validator(mode="after")
@@ -137,16 +140,8 @@ class Security(SettingsSection):
                 raise contradiction(
                     f"{self.sasl_mechanism} needs both username and password", "sasl_mechanism"
                 )
-        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
-            raise contradiction(
-                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
-            )
+        check_pair(self, "ssl_certificate_file", "ssl_key_file")
         return self
-
-    @property
-    def encrypted(self) -> bool:
-        """Tell whether the connection is under TLS."""
-        return self.protocol in ("SSL", "SASL_SSL")
 
     def properties(self) -> dict[str, Any]:
         """The connection, in librdkafka's names; holds secrets."""
@@ -155,7 +150,7 @@ class Security(SettingsSection):
             made["sasl.mechanism"] = self.sasl_mechanism
             made["sasl.username"] = self.username
             made["sasl.password"] = self.password.get_secret_value()
-        if not self.encrypted:
+        if not self.protocol.endswith("SSL"):
             return made
         for name, file in (
             ("ssl.ca.location", self.ssl_ca_file),
@@ -175,84 +170,71 @@ class Kafka(SettingsSection):
     """The Kafka cluster that events come from and results go to."""
 
     bootstrap_servers: Annotated[str, AfterValidator(_servers), Shown("host:port, with commas")] = (
-        setting(description="Brokers to call first, as `host:port` with commas between.")
+        setting(..., "Brokers to call first, as `host:port` with commas between.")
     )
-    security: Security = setting(Security(), description="TLS and SASL.")
+    security: Security = setting(Security(), "TLS and SASL.")
     source_properties: Properties = setting(
         {},
-        description=(
-            "Further properties of the librdkafka consumers that read the input; they win. Preset: "
-            + ", ".join(f"`{name}={str(value).lower()}`" for name, value in SOURCE_DEFAULTS.items())
-            + "."
-        ),
+        "Further properties of the librdkafka consumers that read the input; they win. Preset: "
+        + ", ".join(f"`{name}={str(value).lower()}`" for name, value in SOURCE_DEFAULTS.items())
+        + ".",
     )
     sink_properties: Properties = setting(
         {},
-        description=(
-            "Further properties of the librdkafka clients that write the output and administer "
-            "topics; they win. Preset: "
-            + ", ".join(f"`{name}={str(value).lower()}`" for name, value in SINK_DEFAULTS.items())
-            + "."
-        ),
+        "Further properties of the librdkafka clients that write the output and administer "
+        "topics; they win. Preset: "
+        + ", ".join(f"`{name}={str(value).lower()}`" for name, value in SINK_DEFAULTS.items())
+        + ".",
     )
 
     @model_validator(mode="after")
     def _right_client(self) -> Kafka:
-        for name in self.source_properties:
-            if name in _READERS_OWN:
-                raise contradiction(f"{name} follows from how a batch is read", "source_properties")
-        for name in self.sink_properties:
-            if name in _DELIVERYS_OWN:
-                raise contradiction(
-                    f"{name} follows from outputs.transaction_timeout and how output is written",
-                    "sink_properties",
-                )
-        for side, properties in (
-            ("source_properties", self.source_properties),
-            ("sink_properties", self.sink_properties),
+        security = self.security
+        logs_in = security.protocol.startswith("SASL_") and security.sasl_mechanism is None
+        for side, properties, own, why in (
+            ("source_properties", self.source_properties, _READERS_OWN, "how a batch is read"),
+            (
+                "sink_properties",
+                self.sink_properties,
+                _DELIVERYS_OWN,
+                "outputs.transaction_timeout and how output is written",
+            ),
         ):
             for name in properties:
+                if name in own:
+                    raise contradiction(f"{name} follows from {why}", side)
                 if name.startswith(_JAVA_ONLY):
                     raise contradiction(
                         f"{name} is a property of Java's clients; this is librdkafka: use"
                         " kafka.security, or librdkafka's name",
                         side,
                     )
-        if self.security.protocol.startswith("SASL_") and self.security.sasl_mechanism is None:
-            for side, properties in (
-                ("source_properties", self.source_properties),
-                ("sink_properties", self.sink_properties),
-            ):
-                if not {"sasl.mechanism", "sasl.mechanisms"} & properties.keys():
-                    raise contradiction(
-                        f"{self.security.protocol} needs security.sasl_mechanism, or "
-                        f"sasl.mechanism in {side}",
-                        "security",
-                    )
+            if logs_in and not {"sasl.mechanism", "sasl.mechanisms"} & properties.keys():
+                raise contradiction(
+                    f"{security.protocol} needs security.sasl_mechanism, or "
+                    f"sasl.mechanism in {side}",
+                    "security",
+                )
         return self
 
     def reader_config(self) -> dict[str, Any]:
         """Configuration of the librdkafka consumer that reads the input, for any machine; holds
         secrets."""
-        source = self._source()
+        source = revealed(self.source_properties)
         return {**self._portable_connection(source), **SOURCE_DEFAULTS, **source}
 
     @property
     def reads_committed(self) -> bool:
         """Tell whether the input ends where a transaction is open."""
-        level = self._source().get("isolation.level", SOURCE_DEFAULTS["isolation.level"])
-        return bool(level == "read_committed")
+        level = "isolation.level"
+        return bool((SOURCE_DEFAULTS | self.source_properties)[level] == "read_committed")
 
     def producer_config(self) -> dict[str, Any]:
         """Configuration of the librdkafka producer, for any machine; holds secrets."""
-        sink = self._sink()
+        sink = revealed(self.sink_properties)
         # librdkafka waits for ever with a record that is larger than its queue.
-        queue = int(sink.get("message.max.bytes", 0)) >> 9
-        config = {**self._portable_connection(sink), **SINK_DEFAULTS}
-        config["queue.buffering.max.kbytes"] = max(
-            queue, SINK_DEFAULTS["queue.buffering.max.kbytes"]
-        )
-        return {**config, **sink}
+        queue = max(SINK_DEFAULTS[_QUEUE], int(sink.get("message.max.bytes", 0)) >> 9)
+        return {**self._portable_connection(sink), **SINK_DEFAULTS, _QUEUE: queue, **sink}
 
     def admin_config(self) -> dict[str, Any]:
         """Configuration of a librdkafka administration client of this machine; holds secrets.
@@ -267,7 +249,7 @@ class Kafka(SettingsSection):
         It commits nothing by itself and reads committed records only.
         """
         return {
-            **self._portable_connection(self._sink()),
+            **self._portable_connection(self.sink_properties),
             **self._sink_connection(),
             "group.id": group_id,
             "enable.auto.commit": False,
@@ -281,7 +263,7 @@ class Kafka(SettingsSection):
             **self.security.properties(),
         }
 
-    def _portable_connection(self, own: Mapping[str, str]) -> dict[str, Any]:
+    def _portable_connection(self, own: Collection[str]) -> dict[str, Any]:
         """The connection without names of files, but for those that the user's ``own`` properties
         name, which must be on every machine."""
         return {
@@ -291,13 +273,8 @@ class Kafka(SettingsSection):
         }
 
     def _sink_connection(self) -> dict[str, str]:
-        return {k: v for k, v in self._sink().items() if k.startswith(_CONNECTION)}
-
-    def _sink(self) -> dict[str, str]:
-        return {name: reveal(value) for name, value in self.sink_properties.items()}
-
-    def _source(self) -> dict[str, str]:
-        return {name: reveal(value) for name, value in self.source_properties.items()}
+        sink = revealed(self.sink_properties)
+        return {name: value for name, value in sink.items() if name.startswith(_CONNECTION)}
 
 
 def _pem(file: Path) -> str:

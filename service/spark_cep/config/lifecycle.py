@@ -13,30 +13,24 @@ class Lifecycle(SettingsSection):
 
     startup_limit: PositiveDuration = setting(
         300_000,
-        description=(
-            "How long the start waits for Kafka, for the registry, and, if it is the first, for "
-            "the source of the rules, while they do not answer."
-        ),
+        "How long the start waits for Kafka, for the registry, and, if it is the first, for the "
+        "source of the rules, while they do not answer.",
     )
     outage_limit: PositiveDuration = setting(
         900_000,
-        description=(
-            "How long a running job waits for Kafka or the registry to answer again; for Kafka, "
-            "from the first failure until a batch is done."
-        ),
+        "How long a running job waits for Kafka or the registry to answer again; for Kafka, from "
+        "the first failure until a batch is done.",
     )
     backoff: PositiveDuration = setting(
         500,
-        description="Longest wait before the second attempt; it doubles each time.",
+        "Longest wait before the second attempt; it doubles each time.",
     )
-    max_backoff: PositiveDuration = setting(10_000, description="Longest wait between attempts.")
+    max_backoff: PositiveDuration = setting(10_000, "Longest wait between attempts.")
     stop_grace: PositiveDuration = setting(
         20_000,
-        description=(
-            "How long a batch may run on after SIGTERM; then it is given up, and repeated at the "
-            "next start. Five seconds more are left for closing, so have whatever stops the "
-            "process wait longer (Kubernetes: 30 s)."
-        ),
+        "How long a batch may run on after SIGTERM; then it is given up, and repeated at the "
+        "next start. Five seconds more are left for closing, so have whatever stops the process "
+        "wait longer (Kubernetes: 30 s).",
     )
 
     @model_validator(mode="after")

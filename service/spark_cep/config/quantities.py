@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -25,7 +26,7 @@ from pydantic.config import JsonDict
 
 from spark_cep import durations
 from spark_cep.config.redaction import names_a_secret
-from spark_cep.documents.values import duration, refused
+from spark_cep.documents.values import contradiction, duration, refused
 from spark_cep.durations import format_duration
 
 SIZE_ALLOWED: Final = "a whole number and a unit, one of B, KiB, MiB, GiB, kB, MB, GB (64 MiB)"
@@ -60,10 +61,16 @@ class SettingsSection(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-def setting(default: Any = ..., *, description: str, unit: str = "", **limits: Any) -> Any:
-    """A documented setting; without ``default`` it is required."""
+def setting(default: Any, description: str, unit: str = "", **limits: Any) -> Any:
+    """A documented setting; with ``...`` as its default it is required."""
     extra: JsonDict | None = {"x-unit": unit} if unit else None
     return Field(default, description=description, json_schema_extra=extra, **limits)
+
+
+def check_pair(section: SettingsSection, one: str, other: str) -> None:
+    """Raise the error of a section that has one of two settings that go together."""
+    if (getattr(section, one) is None) != (getattr(section, other) is None):
+        raise contradiction(f"{one} and {other} go together", one)
 
 
 def _above_zero(value: int) -> int:
@@ -116,9 +123,26 @@ def _hide(properties: Mapping[str, str | SecretStr]) -> dict[str, str | SecretSt
     }
 
 
+def url_parts(url: str, allowed: str) -> SplitResult:
+    """The parts of a URL without credentials; refuses what is none."""
+    if "@" in url:
+        raise refused("a URL without credentials; they have settings of their own")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise refused(allowed, "is not a URL") from None
+    return parts
+
+
 def reveal(value: str | SecretStr) -> str:
     """The text itself, to hand to a client and to nobody else."""
     return value.get_secret_value() if isinstance(value, SecretStr) else value
+
+
+def revealed(properties: Mapping[str, str | SecretStr]) -> dict[str, str]:
+    """Properties with the texts of those that are secret."""
+    return {name: reveal(value) for name, value in properties.items()}
 
 
 _DURATION_SCHEMA: Final = {

@@ -13,7 +13,9 @@ from spark_cep.config.quantities import (
     Properties,
     SettingsSection,
     Shown,
+    check_pair,
     setting,
+    url_parts,
 )
 from spark_cep.config.redaction import names_a_secret
 from spark_cep.config.topics import DottedName, Topic
@@ -30,13 +32,7 @@ _READERS_OWN: Final = (
 
 
 def _without_secrets(url: str, allowed: str) -> str:
-    if "@" in url:
-        raise refused("a URL without credentials; they have settings of their own")
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        raise refused(allowed, "is not a URL") from None
+    parts = url_parts(url, allowed)
     if any(names_a_secret(name) for name, _ in parse_qsl(parts.query)):
         raise refused("a URL without secrets; they have settings of their own")
     return parts.scheme
@@ -58,20 +54,17 @@ class RulesTopic(SettingsSection):
     """Rules as records of a compacted topic, by default of the cluster in `kafka`."""
 
     topic: Topic = setting(
-        description=(
-            "Topic of one partition, with `cleanup.policy=compact`. A record's key is the rule's "
-            "id, its value the rule's text; a record without value removes the rule."
-        )
+        ...,
+        "Topic of one partition, with `cleanup.policy=compact`. A record's key is the rule's id, "
+        "its value the rule's text; a record without value removes the rule.",
     )
     properties: Properties = setting(
         {},
-        description=(
-            "Further properties of the librdkafka consumer that reads the topic; they win over "
-            "`kafka`, also `bootstrap.servers`."
-        ),
+        "Further properties of the librdkafka consumer that reads the topic; they win over "
+        "`kafka`, also `bootstrap.servers`.",
     )
     timeout: PositiveDuration = setting(
-        10_000, description="Longest wait for an answer, and until what is new has been read."
+        10_000, "Longest wait for an answer, and until what is new has been read."
     )
 
     @model_validator(mode="after")
@@ -86,22 +79,19 @@ class RulesTable(SettingsSection):
     """Rules as rows of a table with the columns `id`, `version`, `pattern` and `function`."""
 
     url: Annotated[str, AfterValidator(_database), Shown("URL")] = setting(
-        description=(
-            "Address of the database, as `postgresql://host:5432/database` or "
-            "`sqlite:////folder/file.db`; others that SQLAlchemy knows need their driver installed."
-        )
+        ...,
+        "Address of the database, as `postgresql://host:5432/database` or "
+        "`sqlite:////folder/file.db`; others that SQLAlchemy knows need their driver installed.",
     )
-    username: str | None = setting(None, description="Name to log in with.")
-    password: SecretStr | None = setting(None, description="Password to log in with.")
-    table: DottedName = setting("rules", description="Table, as `table` or `schema.table`.")
+    username: str | None = setting(None, "Name to log in with.")
+    password: SecretStr | None = setting(None, "Password to log in with.")
+    table: DottedName = setting("rules", "Table, as `table` or `schema.table`.")
     ververica: Annotated[dict[str, Any], Shown("map of fields of a rule")] = setting(
         {},
-        description=(
-            "What rules have whose `pattern` is the JSON of Ververica's dynamic CEP, as `key`, "
-            "`events` and `emit`: the JSON says nothing of them."
-        ),
+        "What rules have whose `pattern` is the JSON of Ververica's dynamic CEP, as `key`, "
+        "`events` and `emit`: the JSON says nothing of them.",
     )
-    timeout: PositiveDuration = setting(10_000, description="Longest wait for an answer.")
+    timeout: PositiveDuration = setting(10_000, "Longest wait for an answer.")
 
     @model_validator(mode="after")
     def _whole_login(self) -> RulesTable:
@@ -114,34 +104,26 @@ class RulesUrl(SettingsSection):
     """Rules as a document at a URL, asked for again with its `ETag`."""
 
     url: Annotated[str, AfterValidator(_address), Shown("URL")] = setting(
-        description="Address of the rules: YAML documents with `---` between, or JSON."
+        ..., "Address of the rules: YAML documents with `---` between, or JSON."
     )
     allow_http: bool = setting(
         False,
-        description=(
-            "Whether `url` may be `http://` with another host than this one: rules and token then "
-            "travel unprotected."
-        ),
+        "Whether `url` may be `http://` with another host than this one: rules and token then "
+        "travel unprotected.",
     )
-    bearer_token: SecretStr | None = setting(
-        None, description="Token for HTTP bearer authentication."
-    )
+    bearer_token: SecretStr | None = setting(None, "Token for HTTP bearer authentication.")
     headers: Annotated[dict[str, SecretStr], Shown("map of headers")] = setting(
-        {}, description="Further headers of each request; their values are secret."
+        {}, "Further headers of each request; their values are secret."
     )
     ssl_ca_file: FilePath | None = setting(
-        None, description="PEM file of the authorities to trust; absent: those of the system."
+        None, "PEM file of the authorities to trust; absent: those of the system."
     )
     ssl_certificate_file: FilePath | None = setting(
-        None, description="PEM file of the client's certificate and its chain."
+        None, "PEM file of the client's certificate and its chain."
     )
-    ssl_key_file: FilePath | None = setting(
-        None, description="PEM file of the client's private key."
-    )
-    ssl_key_password: SecretStr | None = setting(
-        None, description="Password of an encrypted private key."
-    )
-    timeout: PositiveDuration = setting(10_000, description="Longest wait for an answer.")
+    ssl_key_file: FilePath | None = setting(None, "PEM file of the client's private key.")
+    ssl_key_password: SecretStr | None = setting(None, "Password of an encrypted private key.")
+    timeout: PositiveDuration = setting(10_000, "Longest wait for an answer.")
 
     @model_validator(mode="after")
     def _protected(self) -> RulesUrl:
@@ -150,10 +132,7 @@ class RulesUrl(SettingsSection):
             raise contradiction(
                 "rules and token would travel unprotected: use https://, or set allow_http", "url"
             )
-        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
-            raise contradiction(
-                "ssl_certificate_file and ssl_key_file go together", "ssl_certificate_file"
-            )
+        check_pair(self, "ssl_certificate_file", "ssl_key_file")
         if self.bearer_token is not None and any(
             name.lower() == "authorization" for name in self.headers
         ):
@@ -166,42 +145,32 @@ class Rules(SettingsSection):
 
     source: Literal["folder", "kafka", "sql", "https"] = setting(
         "folder",
-        description=(
-            "Where rules come from: files of `folder`, records of a topic (`kafka`), rows of a "
-            "table (`sql`) or a URL (`https`). The section of that name is needed, and no other."
-        ),
+        "Where rules come from: files of `folder`, records of a topic (`kafka`), rows of a table "
+        "(`sql`) or a URL (`https`). The section of that name is needed, and no other.",
     )
     folder: Path = setting(
-        Path("rules"), description="Folder of rule files (`.yaml`, `.yml`, `.json`, `.sql`)."
+        Path("rules"), "Folder of rule files (`.yaml`, `.yml`, `.json`, `.sql`)."
     )
-    kafka: RulesTopic | None = setting(None, description="The topic, with source `kafka`.")
-    sql: RulesTable | None = setting(None, description="The table, with source `sql`.")
-    https: RulesUrl | None = setting(None, description="The URL, with source `https`.")
-    max_rules: int = setting(
-        1000, description="Most rules that are accepted.", unit="rules", ge=1, le=100_000
-    )
+    kafka: RulesTopic | None = setting(None, "The topic, with source `kafka`.")
+    sql: RulesTable | None = setting(None, "The table, with source `sql`.")
+    https: RulesUrl | None = setting(None, "The URL, with source `https`.")
+    max_rules: int = setting(1000, "Most rules that are accepted.", unit="rules", ge=1, le=100_000)
     refresh_interval: PositiveDuration | None = setting(
         1_000,
-        description=(
-            "How often the source is read while the job runs. A change counts from the next batch "
-            "on; one of the folder once two looks have seen the same. `null`: rules are read at "
-            "the start alone. With `trigger.mode: available_now` they always are."
-        ),
+        "How often the source is read while the job runs. A change counts from the next batch "
+        "on; one of the folder once two looks have seen the same. `null`: rules are read at the "
+        "start alone. With `trigger.mode: available_now` they always are.",
     )
     overrides_topic: Topic | None = setting(
         "cep.rule-overrides",
-        description=(
-            "Compacted topic of one partition in which `spark-cep rules pause`, `resume` and "
-            "`rollback` write what is decided beside the source; on the cluster of the output. "
-            "`null`: nothing is."
-        ),
+        "Compacted topic of one partition in which `spark-cep rules pause`, `resume` and "
+        "`rollback` write what is decided beside the source; on the cluster of the output. "
+        "`null`: nothing is.",
     )
     allow_empty: bool = setting(
         False,
-        description=(
-            "Whether all rules may go while the job runs. If not, a source that is empty, or would "
-            "leave no rule, is taken for a mistake, and the rules that there were run on."
-        ),
+        "Whether all rules may go while the job runs. If not, a source that is empty, or would "
+        "leave no rule, is taken for a mistake, and the rules that there were run on.",
     )
 
     @model_validator(mode="after")

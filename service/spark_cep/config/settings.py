@@ -14,12 +14,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from spark_cep.config.cluster import check_checkpoint, check_overhead, cluster_conf
+from spark_cep.config.cluster import Spark, check_checkpoint, check_overhead, cluster_conf
 from spark_cep.config.engine import (
     CircuitBreakerLimits,
     Observability,
     Source,
-    Spark,
     StateSettings,
     Time,
     Trigger,
@@ -49,23 +48,23 @@ def _input_name(value: str) -> str:
 class Settings(SettingsSection):
     """Every setting of the service, by section."""
 
-    kafka: Kafka = setting(description="The Kafka cluster.")
+    kafka: Kafka = setting(..., "The Kafka cluster.")
     inputs: dict[Annotated[str, AfterValidator(_input_name)], Input] = setting(
-        description="Inputs by name; rules call them by it.", min_length=1
+        ..., "Inputs by name; rules call them by it.", min_length=1
     )
-    outputs: OutputSettings = setting(OutputSettings(), description="Results.")
-    registry: SchemaRegistry = setting(description="The schema registry.")
-    time: Time = setting(Time(), description="Event time.")
-    source: Source = setting(Source(), description="Reading.")
-    state: StateSettings = setting(description="State and checkpoint.")
-    spark: Spark = setting(Spark(), description="The Spark application.")
-    trigger: Trigger = setting(Trigger(), description="When batches run.")
-    lifecycle: Lifecycle = setting(Lifecycle(), description="Waiting and stopping.")
-    rules: Rules = setting(Rules(), description="The rule set.")
+    outputs: OutputSettings = setting(OutputSettings(), "Results.")
+    registry: SchemaRegistry = setting(..., "The schema registry.")
+    time: Time = setting(Time(), "Event time.")
+    source: Source = setting(Source(), "Reading.")
+    state: StateSettings = setting(..., "State and checkpoint.")
+    spark: Spark = setting(Spark(), "The Spark application.")
+    trigger: Trigger = setting(Trigger(), "When batches run.")
+    lifecycle: Lifecycle = setting(Lifecycle(), "Waiting and stopping.")
+    rules: Rules = setting(Rules(), "The rule set.")
     circuit_breaker: CircuitBreakerLimits = setting(
-        CircuitBreakerLimits(), description="Too many dead letters."
+        CircuitBreakerLimits(), "Too many dead letters."
     )
-    observability: Observability = setting(Observability(), description="Metrics, health and logs.")
+    observability: Observability = setting(Observability(), "Metrics, health and logs.")
 
     @model_validator(mode="after")
     def _no_circle(self) -> Settings:

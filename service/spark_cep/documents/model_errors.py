@@ -170,8 +170,8 @@ def _bounds(shape: Shape | None, context: Mapping[str, Any]) -> str | None:
     if "ge" in bounds and "le" in bounds:
         return f"from {bounds['ge']} to {bounds['le']}"
     words = {"ge": "{} or more", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
-    said = [text.format(bounds[name]) for name, text in words.items() if name in bounds]
-    return " and ".join(said) or None
+    limits = [text.format(bounds[name]) for name, text in words.items() if name in bounds]
+    return " and ".join(limits) or None
 
 
 def _plain(value: object) -> str:

@@ -23,8 +23,8 @@ def nearest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | N
 def instead(word: str, known: Iterable[str], what: str) -> str:
     """Help for a misspelt name: the nearest of ``what`` there is, and all of them."""
     names = list(known)
-    meant = nearest(word, names)
-    hint = f"did you mean `{meant}`? " if meant is not None else ""
+    near = nearest(word, names)
+    hint = f"did you mean `{near}`? " if near is not None else ""
     return f"{hint}{what} here: {listed(names)}"
 
 

@@ -101,9 +101,9 @@ def _checked(username: str, password: str) -> Callable[[str], bool]:
         if scheme.lower() != "basic":
             return False
         try:
-            said = base64.b64decode(given.strip(), validate=True)
+            login = base64.b64decode(given.strip(), validate=True)
         except (binascii.Error, ValueError):
             return False
-        return compare_digest(said, wanted)
+        return compare_digest(login, wanted)
 
     return fits

@@ -91,7 +91,7 @@ class Health:
                 self._progress = self._clock()
 
     def progressed(self) -> None:
-        """A batch ended, or there was nothing to do and the query said so."""
+        """A batch ended, or the query reported that there was nothing to do."""
         with self._lock:
             self._progress = self._clock()
 
@@ -103,7 +103,7 @@ class Health:
 
     def waiting(self, awaited: str, by: str = "question") -> None:
         """The job waits for ``awaited``, as "Kafka at …", and can do nothing else: alive, not
-        ready. Empty: it waits no longer, as far as ``by`` knows, which says so for itself alone."""
+        ready. An empty ``awaited`` ends the wait that the same ``by`` began, and no other."""
         with self._lock:
             if awaited:
                 self._awaited[by] = awaited
@@ -135,15 +135,15 @@ class Health:
                     ok=False,
                     reason=f"no progress for {silent:.0f} s, the limit is {self._limit:g} s",
                 )
-            return Verdict(ok=True, reason=self._said())
+            return Verdict(ok=True, reason=self._describe())
 
     def readiness(self) -> Verdict:
         """Tell whether the service does its work."""
         with self._lock:
             ok = self._phase is LifePhase.READY and not self._awaited
-            return Verdict(ok=ok, reason=self._said())
+            return Verdict(ok=ok, reason=self._describe())
 
-    def _said(self) -> str:
+    def _describe(self) -> str:
         reason = f"waits for {next(iter(self._awaited.values()))}" if self._awaited else ""
         if self._phase is LifePhase.FAILED:
             reason = self._failure

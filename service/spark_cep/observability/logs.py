@@ -1,9 +1,10 @@
 """Logs: JSON lines on standard output, or text for people on a terminal.
 
-Each line has ``timestamp`` (UTC, ISO 8601), ``level``, ``logger``, ``event`` (a name of
-``log_events``) and what is bound: ``query``, ``run``, ``batch``, ``rule``. Python's own logging
-(py4j, pyspark, confluent-kafka) comes out the same way, its text as ``message``. Secrets are
-masked by name, by type and inside texts, tracebacks included.
+Each line has ``timestamp`` (UTC, ISO 8601), ``level``, ``logger``, ``event`` and what is bound:
+``query``, ``run``, ``batch``, ``rule``. Names of events are stable, and ``docs/logs.md`` lists them
+all (``tests/docs/test_logs.py``); of an event's own content no line at ``info`` or above has
+anything. Python's own logging (py4j, pyspark, confluent-kafka) comes out the same way, its text as
+``message``. Secrets are masked by name, by type and inside texts, tracebacks included.
 
 Bound values follow ``contextvars``: a new thread starts without them and binds its own. Only the
 run of a process that has but one is known to all its threads.
@@ -22,7 +23,6 @@ from structlog.typing import EventDict, Processor
 
 from spark_cep.config.redaction import redact
 from spark_cep.errors import printable_lines
-from spark_cep.observability.log_events import LIBRARY_LOG
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "json", "console"]
@@ -40,10 +40,13 @@ _QUIET: Final = (
 """Loggers of others that say too much below a warning."""
 
 _SILENT: Final = ("py4j.clientserver",)
-"""Loggers of others whose errors are told by somebody else too: what a batch raises, by Spark."""
+"""Loggers of others whose errors are logged elsewhere, too: what a batch raises, by Spark."""
 
 EVENT_NAME: Final = "event_name"
 """The extra by which a record of Python's logging says which event it is."""
+
+LIBRARY_LOG: Final = "library_log"
+"""The event of a line that a library logs."""
 
 _RESERVED: Final = ("thread", "exception")
 """Values that a record of Python's logging cannot carry as an extra: given with ``_`` behind."""
@@ -170,7 +173,7 @@ def _of_process(_logger: Any, _method: str, event: EventDict) -> EventDict:
 def _named(_logger: Any, _method: str, event: EventDict) -> EventDict:
     """A processor for records of Python's logging: their text is no event's name."""
     event["message"] = event.pop("event")
-    event["event"] = event.pop(EVENT_NAME, LIBRARY_LOG.name)
+    event["event"] = event.pop(EVENT_NAME, LIBRARY_LOG)
     for name in _RESERVED:
         if f"{name}_" in event:
             event[name] = event.pop(f"{name}_")

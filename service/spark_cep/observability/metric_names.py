@@ -3,29 +3,25 @@
 Names follow Prometheus: the prefix ``spark_cep_``, base units, ``_total`` for counters, ``_info``
 for facts. No label takes event keys or anything else without bound; the label ``rule`` is capped by
 ``spark_cep.observability.metrics``. All are counted on the driver, from the reports of committed
-batches: there is nothing to scrape on executors. ``docs/metrics.md`` is written from here
-(``python -m spark_cep.observability.metric_names``).
+batches: there is nothing to scrape on executors. ``metrics_page`` writes ``docs/metrics.md`` from
+them.
 """
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-PREFIX: Final = "spark_cep_"
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Metric:
-    """One metric. ``unit`` is what its values count or measure; ``values`` are those that a label
-    can have, where they are a closed set."""
+    """One metric; its name has the unit. ``labels`` have the values that each can have, where these
+    are a closed set (a mapping explains them), else ``None``."""
 
     name: str
     help: str
-    unit: str
-    labels: tuple[str, ...] = ()
-    values: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), kw_only=True)
+    labels: Mapping[str, Sequence[str] | Mapping[str, str] | None] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -33,17 +29,17 @@ class Metric:
         return type(self).__name__.lower()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Counter(Metric):
     """Only ever goes up."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Gauge(Metric):
     """Goes up and down."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Histogram(Metric):
     """Counts observations by size."""
 
@@ -102,94 +98,80 @@ PROCESSES: Final = {
 }
 """Processes by what they are."""
 
+# Labels whose values are no closed set.
+_TOPIC: Final = {"topic": None}
+_PARTITION: Final = {"topic": None, "partition": None}
+_RULE: Final = {"rule": None}
+_VERSION: Final = {"rule": None, "version": None}
+
 # Input.
 RECORDS_CONSUMED = Counter(
-    "spark_cep_records_consumed_total", "Records read from input topics.", "records", ("topic",)
+    "spark_cep_records_consumed_total", "Records read from input topics.", _TOPIC
 )
 BYTES_CONSUMED = Counter(
     "spark_cep_consumed_bytes_total",
     "Bytes of keys and values of records read, uncompressed.",
-    "bytes",
-    ("topic",),
+    _TOPIC,
 )
-TOMBSTONES = Counter(
-    "spark_cep_tombstones_total", "Records without a value, passed over.", "records", ("topic",)
-)
+TOMBSTONES = Counter("spark_cep_tombstones_total", "Records without a value, passed over.", _TOPIC)
 EVENTS_RELEVANT = Counter(
     "spark_cep_events_relevant_total",
     "Events that went on to the matcher: some rule could use them, or must know that they came.",
-    "events",
 )
 CONSUMER_LAG = Gauge(
     "spark_cep_consumer_lag_records",
     "Records in the partition that are not read yet; absent while Kafka does not answer.",
-    "records",
-    ("topic", "partition"),
+    _PARTITION,
 )
 CONSUMER_LAG_SECONDS = Gauge(
     "spark_cep_consumer_lag_seconds",
-    "How long ago, by its Kafka timestamp, the newest record was written that is read of a "
-    "partition with unread ones; 0 where all are read, absent before the first record and while "
-    "Kafka does not answer.",
-    "seconds",
-    ("topic", "partition"),
+    "Age of the newest record read, by its Kafka timestamp, where the partition has unread ones; 0 "
+    "where all are read, absent before the first record and while Kafka does not answer.",
+    _PARTITION,
 )
 OFFSET_COMMITS = Counter(
     "spark_cep_offset_commits_total",
-    "Times that offsets of a committed batch were told to Kafka as those of the consumer group.",
-    "commits",
-    ("result",),
-    values=(("result", ("done", "failed")),),
+    "Commits of a batch's offsets to Kafka, as those of the consumer group.",
+    {"result": ("done", "failed")},
 )
 
 # Output.
 OUTPUT_RECORDS = Counter(
     "spark_cep_output_records_total",
     "Records written, by kind and topic.",
-    "records",
-    ("kind", "topic"),
-    values=(("kind", KINDS),),
+    {"kind": KINDS, "topic": None},
 )
 OUTPUT_BYTES = Counter(
     "spark_cep_output_bytes_total",
     "Bytes of keys and values written, uncompressed, by kind and topic.",
-    "bytes",
-    ("kind", "topic"),
-    values=(("kind", KINDS),),
+    {"kind": KINDS, "topic": None},
 )
 PARTITION_WRITES = Counter(
     "spark_cep_partition_writes_total",
-    "Outputs of a state partition and batch, by result: committed, or written_before where a batch"
-    " was run again.",
-    "outputs",
-    ("result",),
-    values=(("result", ("committed", "written_before")),),
+    "Outputs of a state partition and batch: committed, or written_before if the batch ran again.",
+    {"result": ("committed", "written_before")},
 )
 LATE_EVENTS = Counter(
     "spark_cep_late_events_total",
     "Events whose time had passed, written or dropped as the settings say.",
-    "events",
-    ("topic",),
+    _TOPIC,
 )
 DEAD_LETTERS = Counter(
     "spark_cep_dead_letters_total",
     "Records or events that could not be processed.",
-    "records",
-    ("reason",),
+    {"reason": None},
 )
 
 # Latency.
 MATCH_LATENCY = Histogram(
     "spark_cep_match_latency_seconds",
     "From a match's event time to its commit; includes the allowed disorder. To 3 %.",
-    "seconds",
     buckets=_LATENCY_SECONDS,
 )
 DECISION_LATENCY = Histogram(
     "spark_cep_decision_latency_seconds",
-    "From when the watermark could pass a match's event time to its commit: the match latency less "
-    "the allowed disorder and less the delay with which events of its batch came to Kafka.",
-    "seconds",
+    "Match latency less the allowed disorder and less the delay with which events of the match's "
+    "batch came to Kafka: from when the watermark could pass the match's event time to its commit.",
     buckets=_LATENCY_SECONDS,
 )
 
@@ -197,110 +179,86 @@ DECISION_LATENCY = Histogram(
 WATERMARK = Gauge(
     "spark_cep_watermark_timestamp_seconds",
     "Event time up to which everything is decided, in seconds since 1970.",
-    "seconds",
 )
 WATERMARK_LAG = Gauge(
     "spark_cep_watermark_lag_seconds",
     "How far the watermark is behind the clock; NaN before there is a watermark.",
-    "seconds",
 )
 NEWEST_EVENT = Gauge(
     "spark_cep_newest_event_timestamp_seconds",
     "Largest event time read from the partition, in seconds since 1970: the smallest of them holds "
     "the watermark back.",
-    "seconds",
-    ("topic", "partition"),
+    _PARTITION,
 )
 
 # Batches.
 BATCHES = Counter(
     "spark_cep_batches_total",
     "Batches: done, or failed without remedy.",
-    "batches",
-    ("result",),
-    values=(("result", ("done", "failed")),),
+    {"result": ("done", "failed")},
 )
 BATCH_DURATION = Histogram(
     "spark_cep_batch_duration_seconds",
     "Time that batches took, from the first task to the committed output.",
-    "seconds",
     buckets=_BATCH_SECONDS,
 )
 BATCH_PHASE_DURATION = Histogram(
     "spark_cep_batch_phase_duration_seconds",
     "Time that phases of a batch took by the driver's clock; together they are the whole batch.",
-    "seconds",
-    ("phase",),
-    values=(("phase", tuple(PHASES)),),
+    {"phase": PHASES},
     buckets=_STAGE_SECONDS,
 )
 STAGE_DURATION = Histogram(
     "spark_cep_stage_duration_seconds",
     "Time that stages of the data's way took, summed over the tasks of a batch.",
-    "seconds",
-    ("stage",),
-    values=(("stage", tuple(STAGES)),),
+    {"stage": STAGES},
     buckets=_STAGE_SECONDS,
 )
 BATCH_RUNNING = Gauge(
     "spark_cep_batch_running_seconds",
     "How long the batch in flight has been running; 0 between batches.",
-    "seconds",
 )
 LAST_BATCH = Gauge(
-    "spark_cep_last_batch_timestamp_seconds",
-    "When the last batch ended, in seconds since 1970.",
-    "seconds",
+    "spark_cep_last_batch_timestamp_seconds", "When the last batch ended, in seconds since 1970."
 )
 QUERY_RESTARTS = Counter(
     "spark_cep_query_restarts_total",
     "Times the query was restarted, by reason: new_schema, kafka_unavailable.",
-    "restarts",
-    ("reason",),
-    values=(("reason", ("new_schema", "kafka_unavailable")),),
+    {"reason": ("new_schema", "kafka_unavailable")},
 )
 
 # State.
-STATE_ROWS = Gauge("spark_cep_state_rows", "Rows in the state store.", "rows")
-STATE_BYTES = Gauge("spark_cep_state_bytes", "Memory that the state store uses.", "bytes")
+STATE_ROWS = Gauge("spark_cep_state_rows", "Rows in the state store.")
+STATE_BYTES = Gauge("spark_cep_state_bytes", "Memory that the state store uses.")
 STATE_FILE_BYTES = Gauge(
-    "spark_cep_state_file_bytes", "Size of RocksDB's table files on local disks.", "bytes"
+    "spark_cep_state_file_bytes", "Size of RocksDB's table files on local disks."
 )
 STATE_ROWS_UPDATED = Counter(
-    "spark_cep_state_rows_updated_total", "Rows written to the state store.", "rows"
+    "spark_cep_state_rows_updated_total", "Rows written to the state store."
 )
 STATE_ROWS_REMOVED = Counter(
-    "spark_cep_state_rows_removed_total", "Rows removed from the state store.", "rows"
+    "spark_cep_state_rows_removed_total", "Rows removed from the state store."
 )
 CHECKPOINT_DISK = Gauge(
     "spark_cep_checkpoint_disk_bytes",
-    "Room on the disk of a checkpoint that is a local folder: free for the service, and of the "
-    "whole disk.",
-    "bytes",
-    ("area",),
-    values=(("area", ("free", "size")),),
+    "Room on the disk of a checkpoint in a local folder: free for the service, and in all.",
+    {"area": ("free", "size")},
 )
 ROCKSDB_DURATION = Histogram(
     "spark_cep_rocksdb_duration_seconds",
     "Time of RocksDB's phases, summed over the partitions of a batch.",
-    "seconds",
-    ("phase",),
-    values=(("phase", tuple(ROCKSDB_PHASES)),),
+    {"phase": ROCKSDB_PHASES},
     buckets=_STAGE_SECONDS,
 )
 ROCKSDB_BYTES = Counter(
     "spark_cep_rocksdb_bytes_total",
     "Bytes that RocksDB read and wrote, and that were copied to the checkpoint.",
-    "bytes",
-    ("direction",),
-    values=(("direction", ("read", "written", "copied")),),
+    {"direction": ("read", "written", "copied")},
 )
 ROCKSDB_BLOCK_CACHE = Counter(
     "spark_cep_rocksdb_block_cache_reads_total",
     "Reads of RocksDB's block cache.",
-    "reads",
-    ("result",),
-    values=(("result", ("hit", "miss")),),
+    {"result": ("hit", "miss")},
 )
 
 # Rules.
@@ -308,223 +266,86 @@ RULE_EVENTS = Counter(
     "spark_cep_rule_events_total",
     "Events tested for the rule: those on which some condition of it can be true, or, under strict "
     "contiguity, all of its inputs with its key.",
-    "events",
-    ("rule",),
+    _RULE,
 )
 PARTIAL_MATCHES_STARTED = Counter(
-    "spark_cep_partial_matches_started_total",
-    "Partial matches begun.",
-    "partial matches",
-    ("rule",),
+    "spark_cep_partial_matches_started_total", "Partial matches begun.", _RULE
 )
-PARTIAL_MATCHES = Gauge(
-    "spark_cep_partial_matches", "Live partial matches.", "partial matches", ("rule",)
-)
-MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", "matches", ("rule",))
+PARTIAL_MATCHES = Gauge("spark_cep_partial_matches", "Live partial matches.", _RULE)
+MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", _RULE)
 MATCH_ROWS = Counter(
-    "spark_cep_match_rows_total",
-    "Rows emitted, of rules in SQL with ALL ROWS PER MATCH.",
-    "rows",
-    ("rule",),
+    "spark_cep_match_rows_total", "Rows emitted, of rules in SQL with ALL ROWS PER MATCH.", _RULE
 )
-TIMEOUTS = Counter(
-    "spark_cep_timeouts_total", "Partial matches that timed out.", "timeouts", ("rule",)
-)
+TIMEOUTS = Counter("spark_cep_timeouts_total", "Partial matches that timed out.", _RULE)
 PARTIAL_MATCHES_PRUNED = Counter(
     "spark_cep_partial_matches_pruned_total",
     "Partial and complete matches that the skip strategy gave up for an earlier match.",
-    "partial matches",
-    ("rule",),
+    _RULE,
 )
 PARTIAL_MATCHES_DROPPED = Counter(
     "spark_cep_partial_matches_dropped_total",
     "Partial matches given up because of a limit: the rule's own, or that of versions that drain.",
-    "partial matches",
-    ("rule",),
+    _RULE,
 )
 MATCHES_DROPPED = Counter(
     "spark_cep_matches_dropped_total",
     "Matches given up because one event completed more of its key than the rule's limit.",
-    "matches",
-    ("rule",),
+    _RULE,
 )
 RULE_ERRORS = Counter(
     "spark_cep_rule_errors_total",
     "Dead letters of the rule's own making, by reason.",
-    "records",
-    ("rule", "reason"),
+    {"rule": None, "reason": None},
 )
 RULE_PROCESSING = Counter(
     "spark_cep_rule_processing_seconds_total",
     "Time of the matcher, summed over tasks: that of a key group and batch, shared out to "
     "its rules by tests (partial matches that an event met, and the one it might begin), matches "
     "and timeouts. An estimate: one loop runs all rules, and each test is taken to cost the same.",
-    "seconds",
-    ("rule",),
+    _RULE,
 )
-RULES_LOADED = Gauge(
-    "spark_cep_rules_loaded_info", "A rule that is running.", "1", ("rule", "version")
-)
+RULES_LOADED = Gauge("spark_cep_rules_loaded_info", "A rule that is running.", _VERSION)
 RULES_REJECTED = Gauge(
     "spark_cep_rules_rejected_info",
-    "A rule, or a file of rules, that is wrong and does not run; the version before it does, if "
-    "there is one.",
-    "1",
-    ("source", "rule"),
+    "A rule, or file of rules, that is wrong and does not run; the version before it does, if any.",
+    {"source": None, "rule": None},
 )
 RULES_READ = Gauge(
     "spark_cep_rules_last_refresh_successful",
-    "1 if the source of the rules could be read when it was last looked at, else 0: the rules that "
-    "run go on.",
-    "1",
+    "1 if the last read of the rules' source succeeded, else 0: the rules that run go on.",
 )
 RULE_SET = Gauge(
     "spark_cep_rule_set_number",
     "Number of the rule set that the last committed batch ran under; counted in the checkpoint.",
-    "1",
 )
 RULE_PAUSED = Gauge(
     "spark_cep_rule_paused_info",
     "A rule that the circuit breaker or an operator has paused.",
-    "1",
-    ("rule", "version"),
+    _VERSION,
 )
 
 # The process and its parts.
-READY = Gauge("spark_cep_ready", "1 while /readyz says yes, else 0.", "1")
+READY = Gauge("spark_cep_ready", "1 while /readyz says yes, else 0.")
 MEMORY = Gauge(
     "spark_cep_memory_bytes",
     "Resident memory, by host and kind of process; of workers as of their last task. Linux only.",
-    "bytes",
-    ("host", "process"),
-    values=(("process", tuple(PROCESSES)),),
-)
-PYTHON_WORKERS = Gauge(
-    "spark_cep_python_workers", "Python workers that took part in the last batch.", "processes"
+    {"host": None, "process": PROCESSES},
 )
 JVM_HEAP = Gauge(
     "spark_cep_jvm_heap_bytes",
     "Heap of the driver's JVM: used, and the most that it may use.",
-    "bytes",
-    ("area",),
-    values=(("area", ("used", "max")),),
+    {"area": ("used", "max")},
 )
 JVM_DIRECT = Gauge(
     "spark_cep_jvm_direct_bytes",
     "Direct memory of the driver's JVM (Arrow, Netty): used, and the most that each may use.",
-    "bytes",
-    ("area",),
-    values=(("area", ("used", "max")),),
+    {"area": ("used", "max")},
 )
 BUILD = Gauge(
     "spark_cep_build_info",
     "What is running; always 1.",
-    "1",
-    ("version", "python_version", "spark_version"),
+    {"version": None, "python_version": None, "spark_version": None},
 )
 
-METRICS: Final[tuple[Metric, ...]] = (
-    RECORDS_CONSUMED,
-    BYTES_CONSUMED,
-    TOMBSTONES,
-    EVENTS_RELEVANT,
-    CONSUMER_LAG,
-    CONSUMER_LAG_SECONDS,
-    OFFSET_COMMITS,
-    OUTPUT_RECORDS,
-    OUTPUT_BYTES,
-    PARTITION_WRITES,
-    LATE_EVENTS,
-    DEAD_LETTERS,
-    MATCH_LATENCY,
-    DECISION_LATENCY,
-    WATERMARK,
-    WATERMARK_LAG,
-    NEWEST_EVENT,
-    BATCHES,
-    BATCH_DURATION,
-    BATCH_PHASE_DURATION,
-    STAGE_DURATION,
-    BATCH_RUNNING,
-    LAST_BATCH,
-    QUERY_RESTARTS,
-    STATE_ROWS,
-    STATE_BYTES,
-    STATE_FILE_BYTES,
-    STATE_ROWS_UPDATED,
-    STATE_ROWS_REMOVED,
-    CHECKPOINT_DISK,
-    ROCKSDB_DURATION,
-    ROCKSDB_BYTES,
-    ROCKSDB_BLOCK_CACHE,
-    RULE_EVENTS,
-    PARTIAL_MATCHES_STARTED,
-    PARTIAL_MATCHES,
-    MATCHES,
-    MATCH_ROWS,
-    TIMEOUTS,
-    PARTIAL_MATCHES_PRUNED,
-    PARTIAL_MATCHES_DROPPED,
-    MATCHES_DROPPED,
-    RULE_ERRORS,
-    RULE_PROCESSING,
-    RULES_LOADED,
-    RULES_REJECTED,
-    RULES_READ,
-    RULE_SET,
-    RULE_PAUSED,
-    READY,
-    MEMORY,
-    PYTHON_WORKERS,
-    JVM_HEAP,
-    JVM_DIRECT,
-    BUILD,
-)
+METRICS: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, Metric))
 """All metrics, in the order of the documentation."""
-
-_HEAD: Final = """\
-# Metrics
-
-<!-- Written by `python -m spark_cep.observability.metric_names`; change the table there. -->
-
-`/metrics` on `observability.metrics_port` of the driver serves these and the `process_` metrics of
-its Python process. It is the one place to scrape: what executors count comes with the batches.
-
-- Counts of a batch are added when its output is committed, once, however often it had to be run and
-  however often the query was restarted. Counters live in the process: they begin at 0 with it
-  (`rate()` and `increase()` allow for that), and a batch that was committed but not counted when a
-  process ended is counted by the next, which repeats it.
-- The label `rule` takes at most `observability.max_rule_labels` different values; the rules beyond
-  are counted together as `other`.
-- Values of `reason` are the [reasons of dead letters](output.md#reasons).
-
-| metric | kind | labels | unit | meaning |
-| --- | --- | --- | --- | --- |
-"""
-
-_EXPLAINED: Final = (
-    (BATCH_PHASE_DURATION, "phase", PHASES),
-    (STAGE_DURATION, "stage", STAGES),
-    (ROCKSDB_DURATION, "phase", ROCKSDB_PHASES),
-    (MEMORY, "process", PROCESSES),
-)
-
-
-def render_reference() -> str:
-    """The text of ``docs/metrics.md``."""
-    parts = [_HEAD]
-    for metric in METRICS:
-        labels = ", ".join(f"`{label}`" for label in metric.labels)
-        parts.append(
-            f"| `{metric.name}` | {metric.kind} | {labels} | {metric.unit} | {metric.help} |\n"
-        )
-    for metric, label, values in _EXPLAINED:
-        parts.append(
-            f"\n## `{label}` of `{metric.name}`\n\n| value | what it is |\n| --- | --- |\n"
-        )
-        parts += [f"| `{value}` | {meaning} |\n" for value, meaning in values.items()]
-    return "".join(parts)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(render_reference())

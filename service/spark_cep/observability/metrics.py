@@ -31,7 +31,6 @@ OTHER: Final = "other"
 
 _RULE: Final = "rule"
 _KNOWN: Final = frozenset(METRICS)
-_CLOSED: Final = {metric: dict(metric.values) for metric in METRICS}
 
 
 class Metrics:
@@ -109,15 +108,14 @@ class Metrics:
     def _create(self, metric: Metric) -> None:
         if isinstance(metric, Counter):
             self._counters[metric] = prometheus_client.Counter(
-                metric.name, metric.help, metric.labels, registry=self.registry
+                metric.name, metric.help, tuple(metric.labels), registry=self.registry
             )
-            closed = _CLOSED[metric]
-            if closed.keys() == set(metric.labels):
-                for values in product(*(closed[label] for label in metric.labels)):
-                    self.increment(metric, 0, **dict(zip(metric.labels, values, strict=True)))
+            # No values at all where those of one label are not known.
+            for values in product(*(allowed or () for allowed in metric.labels.values())):
+                self.increment(metric, 0, **dict(zip(metric.labels, values, strict=True)))
         elif isinstance(metric, Gauge):
             self._gauges[metric] = prometheus_client.Gauge(
-                metric.name, metric.help, metric.labels, registry=self.registry
+                metric.name, metric.help, tuple(metric.labels), registry=self.registry
             )
         elif isinstance(metric, Histogram):
             self._histograms[metric] = _Distribution(metric)
@@ -128,10 +126,11 @@ class Metrics:
             raise ValueError(f"{metric.name} is not in the table of metrics")
         if labels.keys() != set(metric.labels):
             raise ValueError(
-                f"{metric.name} has the labels {metric.labels}, not {tuple(sorted(labels))}"
+                f"{metric.name} has the labels {', '.join(metric.labels)}, not"
+                f" {', '.join(sorted(labels))}"
             )
-        for name, allowed in _CLOSED[metric].items():
-            if labels[name] not in allowed:
+        for name, allowed in metric.labels.items():
+            if allowed is not None and labels[name] not in allowed:
                 raise ValueError(
                     f"{metric.name}: found {name} {labels[name]!r}; allowed: {', '.join(allowed)}"
                 )
@@ -176,7 +175,7 @@ class _Distribution(Collector):
     def collect(self) -> Iterator[HistogramMetricFamily]:
         """For the registry."""
         family = HistogramMetricFamily(
-            self._metric.name, self._metric.help, labels=self._metric.labels
+            self._metric.name, self._metric.help, labels=tuple(self._metric.labels)
         )
         with self._lock:
             series = [

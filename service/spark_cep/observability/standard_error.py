@@ -13,11 +13,10 @@ import sys
 import threading
 from typing import Any, Final
 
-from spark_cep.observability.log_events import DRIVER_OUTPUT
 from spark_cep.observability.logs import EVENT_NAME
 
 _log = logging.getLogger(__name__)
-_EXTRA: Final = {EVENT_NAME: DRIVER_OUTPUT.name}
+_EXTRA: Final = {EVENT_NAME: "driver_output"}
 
 
 def take_in_standard_error() -> None:
@@ -30,20 +29,20 @@ def take_in_standard_error() -> None:
 
 def _request_failed(server: socketserver.BaseServer, _request: Any, _client: Any) -> None:
     error = sys.exception()
-    # Whoever asked is gone: Java, as a rule, whose end is told by those who wait for it.
+    # The client is gone: Java, as a rule, whose end is reported by those who wait for it.
     gone = isinstance(error, EOFError | ConnectionError)
     level = logging.DEBUG if gone else logging.WARNING
-    _tell(f"a request to {type(server).__name__} failed", error, level)
+    _write_log(f"a request to {type(server).__name__} failed", error, level)
 
 
 def _thread_failed(failed: threading.ExceptHookArgs) -> None:
     if failed.exc_type is SystemExit:
         return
     name = "" if failed.thread is None else failed.thread.name
-    _tell(f"thread {name} ended with an exception", failed.exc_value or failed.exc_type())
+    _write_log(f"thread {name} ended with an exception", failed.exc_value or failed.exc_type())
 
 
-def _tell(text: str, error: BaseException | None = None, level: int = logging.WARNING) -> None:
+def _write_log(text: str, error: BaseException | None = None, level: int = logging.WARNING) -> None:
     _log.log(level, "%s", text, exc_info=error, extra=_EXTRA)
 
 
@@ -68,7 +67,7 @@ class _LoggedLines(io.TextIOBase):
         try:
             for line in lines:
                 if line.strip():
-                    _tell(line)
+                    _write_log(line)
         finally:
             own.busy = False
         return len(text)

@@ -71,7 +71,7 @@ class StartClock:
 
 
 def of_this_process() -> StartClock:
-    """A clock that began with this process; where the system does not tell when that was, now."""
+    """A clock that began with this process; where the system does not say when that was, now."""
     with suppress(OSError, AttributeError, ValueError, IndexError):
         fields = Path("/proc/self/stat").read_text("utf-8").rpartition(")")[2].split()
         born = int(fields[19]) / os.sysconf("SC_CLK_TCK")

@@ -1,6 +1,6 @@
 """Rules written in Python: ``Pattern.begin("fail").where("…").times(3).followed_by("ok")``.
 
-The third way to write a rule, beside YAML and JSON. A pattern says the same document, which is
+The third way to write a rule, beside YAML and JSON. A pattern makes the same document, which is
 loaded the same way, so the rule is the same, and so is all that is refused and warned about. The
 methods are those of Flink CEP (``org.apache.flink.cep.pattern.Pattern``), with conditions in SQL
 instead of functions. The order of the calls about one step does not matter.
@@ -63,7 +63,7 @@ class Pattern:
 
     Begin with :meth:`begin`, end with :meth:`rule`. Immutable: every method returns a new pattern,
     so one may be the beginning of several. A pattern can be a group in another. Each field of a
-    step is said once; said again it is refused with ``RuleSetError`` by the method itself. All
+    step is given once; given again it is refused with ``RuleSetError`` by the method itself. All
     other problems are found, together, by :meth:`rule`.
 
     ``steps``, ``window`` and ``skipping`` are the parts of the document so far; they may change
@@ -113,7 +113,7 @@ class Pattern:
         return self._also("AND", condition)
 
     def or_where(self, condition: str) -> Pattern:
-        """Another SQL condition of the last step: it, or what was said before, must hold.
+        """Another SQL condition of the last step: it, or what was given before, must hold.
         Flink: ``or``."""
         return self._also("OR", condition)
 
@@ -288,8 +288,8 @@ class Pattern:
 
     def _also(self, word: str, condition: str) -> Pattern:
         *before, last = self.steps
-        said = last.get("where")
-        parts = said.parts if isinstance(said, _Condition) else ()
+        before_it = last.get("where")
+        parts = before_it.parts if isinstance(before_it, _Condition) else ()
         where = _Condition((*parts, (word, condition)))
         return replace(self, steps=(*before, {**last, "where": where}))
 

@@ -16,7 +16,7 @@ from spark_cep.pattern.types import (
 def key_problem(kind: SqlType) -> tuple[str, str] | None:
     """Why a key cannot be of that type, and what it can be; ``None`` where it can."""
     if kind in (FLOAT, DOUBLE):
-        # Its text, which tells keys apart, is not the same in every Java version.
+        # Its text, by which keys are compared, is not the same in every Java version.
         allowed = "a key that is text, a whole number, a decimal, a date or a time"
         return f"the key is {with_article(kind)}", allowed
     if isinstance(kind, ArrayType | MapType | RecordType) or kind == DAY_TIME:

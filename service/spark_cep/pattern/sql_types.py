@@ -13,10 +13,10 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.document.rule_of_shape import with_query
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.expressions.checking.symbols import unknown_symbols
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.key_types import key_problem
 from spark_cep.pattern.several_types import AnyRecord
 from spark_cep.pattern.sql import Query, examine_query, found_endless, found_order, spelled_out
-from spark_cep.pattern.sql.places import StatementProblem
 from spark_cep.pattern.sql.spelling import leaves_columns_open
 from spark_cep.pattern.types import RecordType, column_type
 
@@ -30,33 +30,33 @@ def check_statement(
     the column of their time, an empty path where that is no column, ``None`` where it is
     unknown."""
     text = statement_of(loaded)
-    query, found = examine_query(text, loaded.places.source, event)
+    query, problems = examine_query(text, loaded.places.source, event)
     _, known = examine_query(text, loaded.places.source)
-    new = [each for each in found if not any(map(each.overlaps, known))]
+    new = [problem for problem in problems if not any(map(problem.overlaps, known))]
     if query is not None:
         if not known:
-            said = found_order(query)
-            of_time = [each for each in found_order(query, event_time) if each not in said]
-            new += [each for each in of_time if not any(map(each.overlaps, new))]
+            without_time = found_order(query)
+            of_time = [p for p in found_order(query, event_time) if p not in without_time]
+            new += [problem for problem in of_time if not any(map(problem.overlaps, new))]
         new += _keys(query, event)
-    ordered = sorted(dict.fromkeys(new), key=lambda each: each.span)
+    ordered = sorted(dict.fromkeys(new), key=lambda problem: problem.span)
     return place_findings(map(finding, ordered), loaded.places)[0]
 
 
 def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
     """Return warnings about parts that are valid for events of that type but are probably
     mistakes."""
-    query, found = examine_query(statement_of(loaded), loaded.places.source, event)
-    if query is None or found:
+    query, problems = examine_query(statement_of(loaded), loaded.places.source, event)
+    if query is None or problems:
         return []
-    expressions = [(each.expression, each.start) for each in query.measures]
+    expressions = [(measure.expression, measure.start) for measure in query.measures]
     expressions += [(e, query.define_starts[variable]) for variable, e in query.defines.items()]
     warnings = [
-        StatementProblem(each.message, (start + each.start, start + each.end), each.allowed)
+        problem.moved(start)
         for expression, start in expressions
-        for each in unknown_symbols(expression, event, {})
+        for problem in unknown_symbols(expression, event, {})
     ]
-    ordered = sorted(dict.fromkeys(warnings), key=lambda each: each.span)
+    ordered = sorted(dict.fromkeys(warnings), key=lambda problem: problem.span)
     return place_findings(map(finding, ordered), loaded.places)[0]
 
 
@@ -75,8 +75,8 @@ def statement_of(loaded: LoadedRule) -> str:
 def at_input(loaded: LoadedRule, message: str, allowed: str) -> Problem:
     """A problem of what FROM names."""
     assert loaded.rule.query is not None
-    found = StatementProblem(message, loaded.rule.query.input_span, allowed)
-    return place_findings([finding(found)], loaded.places)[0][0]
+    problem = TextProblem(message, loaded.rule.query.input_span, allowed)
+    return place_findings([finding(problem)], loaded.places)[0][0]
 
 
 def with_columns(loaded: LoadedRule, event: RecordType, running: Query | None = None) -> LoadedRule:
@@ -90,7 +90,7 @@ def with_columns(loaded: LoadedRule, event: RecordType, running: Query | None = 
     assert query is not None
     spelled = _spelled_out(query.text, event)
     if running is not None and spelled != running and leaves_columns_open(query):
-        names = tuple(each.name for each in running.outputs)
+        names = tuple(column.name for column in running.outputs)
         before = _spelled_out(query.text, event, names)
         spelled = before if before == running else spelled
     return loaded if spelled is None else replace(loaded, rule=with_query(loaded.rule, spelled))
@@ -100,19 +100,19 @@ def with_columns(loaded: LoadedRule, event: RecordType, running: Query | None = 
 def _spelled_out(
     text: str, event: RecordType, names: tuple[str, ...] | None = None
 ) -> Query | None:
-    _, found = examine_query(text, "", event)
-    if found:
+    _, problems = examine_query(text, "", event)
+    if problems:
         return None
     spelled = spelled_out(text, "", event, names)
     if spelled == text:
         return None
-    query, found = examine_query(spelled, "")
-    return None if found else query
+    query, problems = examine_query(spelled, "")
+    return None if problems else query
 
 
-def _keys(query: Query, event: RecordType) -> Iterator[StatementProblem]:
+def _keys(query: Query, event: RecordType) -> Iterator[TextProblem]:
     for path, span in zip(query.partition, query.partition_spans, strict=True):
         kind = column_type(event, path) if path else None
         wrong = None if kind is None else key_problem(kind)
         if wrong is not None:
-            yield StatementProblem(wrong[0], span, wrong[1])
+            yield TextProblem(wrong[0], span, wrong[1])

@@ -1,7 +1,7 @@
 """The tree of a rule: the one model behind every front end.
 
 YAML, fluent Python and MATCH_RECOGNIZE all end in these immutable nodes; the compiler starts from
-them. A tree says nothing about how a rule is run. Terms are those of Flink CEP
+them. A tree does not know how a rule is run. Terms are those of Flink CEP
 (``org.apache.flink.cep.pattern.Pattern`` and ``Quantifier``).
 """
 
@@ -28,7 +28,7 @@ class Contiguity(Enum):
 
     @property
     def negative(self) -> bool:
-        """Return whether the step says what must *not* come."""
+        """Return whether an event of the step must *not* come."""
         return self in (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOWED_BY)
 
 

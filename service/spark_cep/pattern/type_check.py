@@ -18,7 +18,7 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.expressions import ALL_STEPS, Expression, ExpressionError, check_types, parse
 from spark_cep.pattern.expressions.checking.symbols import unknown_symbols
 from spark_cep.pattern.expressions.nodes import Column
-from spark_cep.pattern.expressions.problems import ExpressionProblem
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.key_types import key_problem, with_article
 from spark_cep.pattern.several_types import AnyRecord, InputRecord
 from spark_cep.pattern.sql_types import check_statement, statement_warnings, with_columns
@@ -28,7 +28,7 @@ from spark_cep.pattern.types import BOOLEAN, NULL, UNKNOWN, RecordType, SqlType
 
 def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
     """Every problem of the rule's expressions with these record types, those that the rule may
-    see. Where each is from (an input, a file) is for messages; empty: nothing is said of it."""
+    see. Where each is from (an input, a file) is for messages; empty: it is not named."""
     if loaded.rule.query is not None:
         return check_statement(loaded, AnyRecord.of(list(dict.fromkeys(records))))
     check = _Check(loaded.rule, loaded.places, records)
@@ -47,7 +47,7 @@ def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Pr
 def with_columns_of(
     loaded: LoadedRule, records: Sequence[InputRecord], running: Rule | None = None
 ) -> LoadedRule:
-    """The rule with all that it says of columns written out; as it is, unless the events are of one
+    """The rule with all its columns written out; as it is, unless the events are of one
     record type. ``running``: the rule of this id that runs, if one does."""
     types = list(dict.fromkeys(records))
     if loaded.rule.query is None or len(types) != 1:
@@ -160,11 +160,7 @@ class _Check:
         except ExpressionError as error:
             return None, list(self._described(error.problems, path))
 
-    def _described(self, found: Iterable[ExpressionProblem], path: Path) -> Iterator[Problem]:
+    def _described(self, found: Iterable[TextProblem], path: Path) -> Iterator[Problem]:
         for problem in found:
-            yield self._places.problem(
-                problem.message,
-                path,
-                allowed=problem.allowed,
-                offsets=(problem.start, problem.end),
-            )
+            message, span, allowed = problem
+            yield self._places.problem(message, path, allowed=allowed, offsets=span)

@@ -15,9 +15,9 @@ from itertools import chain
 from spark_cep.errors import Problem
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import PreviousVersion
-from spark_cep.rules.plans import meaning
+from spark_cep.rules.plans import plan_fingerprint
 from spark_cep.rules.replaced import MOST_DRAINING, Replaced
-from spark_cep.rules.rule_set import RuleFile, RuleSet, Version, assemble, conflicts
+from spark_cep.rules.rule_set import RuleFile, RuleSet, Version, assemble, conflicts, versions_by_id
 
 #: The problems of a rule against the schemas of what is read.
 Check = Callable[[LoadedRule], Iterable[Problem]]
@@ -39,16 +39,16 @@ def next_rules(
     ran: RuleSet,
     most: int,
     allow_empty: bool,
-    meanings: Mapping[Version, str],
+    fingerprints: Mapping[Version, str],
 ) -> Change:
     """The rules that run next. ``ran``: those of the last batch, which hold partial matches; those
     that are ``running``, or will from the next batch on, may be others. ``most``: how many may be
     enabled; with more, or with none where there were some and ``allow_empty`` is off, all of
-    ``running`` goes on. ``meanings``: what versions that ran before meant
-    (:func:`~spark_cep.rules.plans.meaning`)."""
+    ``running`` goes on. ``fingerprints``: those of the plans of versions that ran
+    before (:func:`~spark_cep.rules.plans.plan_fingerprint`)."""
     replaced = Replaced(ran, running)
-    by_id = {one.rule.id: one for one in running.loaded}
-    newest = _newest(meanings)
+    by_id = running.by_id
+    newest = _newest(fingerprints)
     judged = []
     for file in files:
         problems = [*file.problems]
@@ -58,14 +58,14 @@ def next_rules(
                 before = by_id.get(one.rule.id)
                 problems += (
                     wrong
-                    or _reused(one, before, meanings, newest)
+                    or _reused(one, before, fingerprints, newest)
                     or _uncarried(one, replaced)
                     or _crowded(one, before, replaced)
                 )
         judged.append((file, problems))
     # Bad files first, for others are held against what they leave running. Where two files have the
     # same version, the one that runs is the first.
-    judged.sort(key=lambda each: (not each[1], not _runs(each[0], by_id)))
+    judged.sort(key=lambda file: (not file[1], not _runs(file[0], by_id)))
     bad = _BadFiles(by_id)
     good: dict[str, list[LoadedRule]] = {}
     rejected: list[Problem] = []
@@ -126,16 +126,13 @@ def _beside(
 ) -> Iterator[LoadedRule]:
     """The rules that a file's rules are held against: those of the same ids, and no more, so that
     the cost stays linear."""
-    of_file: dict[str, list[LoadedRule]] = {}
-    for one in file.loaded:
-        of_file.setdefault(one.rule.id, []).append(one)
-    for rule, versions in of_file.items():
+    for rule, versions in versions_by_id(file.loaded).items():
         there = good.get(rule, ())
         yield from there
         yield from bad.leave(rule, [*there, *versions])
 
 
-def _runs(file: RuleFile, running: dict[str, LoadedRule]) -> bool:
+def _runs(file: RuleFile, running: Mapping[str, LoadedRule]) -> bool:
     return any(
         one.rule.id in running and _place(running[one.rule.id].places.source) == _place(file.name)
         for one in file.loaded
@@ -158,17 +155,17 @@ def _newest(versions: Iterable[Version]) -> dict[str, int]:
 def _reused(
     one: LoadedRule,
     running: LoadedRule | None,
-    meanings: Mapping[Version, str],
+    fingerprints: Mapping[Version, str],
     newest: Mapping[str, int],
 ) -> list[Problem]:
     rule, version = one.rule.id, one.rule.version
     if running is not None and running.rule.version == version:
         if running.text == one.text:
             return []
-        if meaning(running) == meaning(one):
+        if plan_fingerprint(running) == plan_fingerprint(one):
             return _moved(one, running)
         message = f"version {version} of this rule runs, and means something else"
-    elif (rule, version) in meanings and meanings[rule, version] != meaning(one):
+    elif (rule, version) in fingerprints and fingerprints[rule, version] != plan_fingerprint(one):
         message = f"version {version} of this rule ran before, and meant something else"
     else:
         return []

@@ -4,29 +4,27 @@ version. One JSON record for each rule in a compacted topic, under the rule's id
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import Producer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spark_cep.config import Kafka
-from spark_cep.errors import ConfigurationError, KafkaUnavailableError, Problem, RuleSetError
-from spark_cep.kafka_errors import unavailable_or
+from spark_cep.errors import ConfigurationError, Problem, RuleSetError
 from spark_cep.rules.pauses import Pause
 from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.rules.sources.compacted_topic import CompactedTopic
 from spark_cep.rules.sources.source import decoded, rule_entry
+from spark_cep.rules.topic_writer import write_records
 
 _SECONDS: Final = 10.0
 #: Of one rule each, that are not read again with each change of others.
 _MOST_ORDERS: Final = 100
-#: Characters of why a rule is paused and by whom: each record that tells of it must hold them.
-_MOST_TOLD: Final = 10_000
+#: Characters of why a rule is paused and by whom: each record about it must hold them.
+_MOST_TEXT: Final = 10_000
 
 
 class _OverridePart(BaseModel):
@@ -87,8 +85,8 @@ class Overrides:
         kept = {rule: pause for rule, pause in before.items() if self._stays(rule, pause)}
         ordered = {
             rule: Pause(
-                order.reason[:_MOST_TOLD],
-                placed.override.by[:_MOST_TOLD],
+                order.reason[:_MOST_TEXT],
+                placed.override.by[:_MOST_TEXT],
                 order.version,
                 lifted_in=self.topic,
             )
@@ -115,7 +113,7 @@ class Overrides:
         """The entries of a source, with the versions that run in place of theirs. ``running``: the
         rules of before."""
         there = {rule.id for rule in running.rules}
-        found = list(files)
+        applied = list(files)
         broken = any(file.problems and file.rule is None for file in files)
         wrong = {file.rule for file in files if file.problems}
         for rule, placed in self.by_rule.items():
@@ -128,9 +126,9 @@ class Overrides:
             # One that is not there may be in an entry that cannot be read.
             hidden = rule in there and (broken or rule in wrong)
             if max(versions) <= order.instead_of if versions else hidden:
-                found = [_without(file, rule) for file in found]
-                found.append(_ordered(order.rule, placed.place, rule, order.version))
-        return found
+                applied = [_without(file, rule) for file in applied]
+                applied.append(_ordered(order.rule, placed.place, rule, order.version))
+        return applied
 
 
 _ordered = lru_cache(_MOST_ORDERS)(rule_entry)
@@ -158,20 +156,20 @@ class OverrideTopic:
         if self._topic is None or not self._topic.read():
             return None
         unreadable: dict[str, Problem] = {}
-        found: dict[str, PlacedOverride] = {}
+        by_rule: dict[str, PlacedOverride] = {}
         for key, record in self._topic.records.items():
             place = self._topic.place(record)
             rule = (key or b"").decode("utf-8", "replace")
             try:
-                found[rule] = PlacedOverride(
+                by_rule[rule] = PlacedOverride(
                     _parsed(record.value, place, rule), record.offset, place
                 )
             except RuleSetError as error:
                 (unreadable[rule],) = error.problems
                 if rule in self._known:
-                    found[rule] = self._known[rule]
-        self._known = found
-        return Overrides(found, unreadable, self._topic.end, self._topic.id)
+                    by_rule[rule] = self._known[rule]
+        self._known = by_rule
+        return Overrides(by_rule, unreadable, self._topic.end, self._topic.id)
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -182,17 +180,9 @@ class OverrideTopic:
 def write_override(kafka: Kafka, topic: str, rule: str, override: Override) -> str:
     """Write what is decided about a rule; where it stands then. KafkaUnavailableError when nobody
     answers in time, ConfigurationError when it is refused."""
-    done: list[tuple[KafkaError | None, Message]] = []
     producer = Producer(kafka.producer_config() | {"log_level": 0})
-    producer.produce(
-        topic, override.value(), rule.encode(), on_delivery=lambda *answer: done.append(answer)
-    )
-    if producer.flush(_SECONDS) or not done:
-        raise KafkaUnavailableError(f"topic {topic}: no answer within {_SECONDS:g} s")
-    error, message = done[0]
-    if error is not None:
-        why = f"topic {topic}: the record is refused: {error.str()}"
-        raise unavailable_or(ConfigurationError, error, why)
+    records = [(rule.encode(), override.value())]
+    (message,) = write_records(producer, topic, records, ConfigurationError)
     return f"{topic}/{message.partition()}/{message.offset()}"
 
 
@@ -206,14 +196,3 @@ def _parsed(value: bytes, place: str, rule: str) -> Override:
         message = f"{where}: {first['msg']}"
         allowed = "a record that `spark-cep rules pause`, `resume` or `rollback` writes"
         raise RuleSetError([Problem(message, place, rule=rule, allowed=allowed)]) from None
-
-
-def schema_text() -> str:
-    """The public JSON Schema of a record, as the file in ``schemas/`` has it."""
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    schema = {**head, "title": "spark-cep rule override", **Override.model_json_schema()}
-    return json.dumps(schema, indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(schema_text())

@@ -6,11 +6,7 @@ rule, and outlives a restart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
-
-from spark_cep.pattern.tree import Rule
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +21,3 @@ class Pause:
     version: int | None = None
     lifted_from: int | None = None
     lifted_in: str | None = field(default=None, repr=False)
-
-    def holds(self, rule: Rule) -> bool:
-        """Tell whether it is a pause of this version."""
-        return self.version in (None, rule.version)
-
-    def as_json(self) -> dict[str, Any]:
-        """For the log of rule sets."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Pause:
-        """From the log of rule sets."""
-        lifted_in = value.get("lifted_in")
-        return cls(value["reason"], value["by"], value["version"], value["lifted_from"], lifted_in)
-
-
-def holding(pauses: Mapping[str, Pause], rules: Iterable[Rule]) -> dict[str, Pause]:
-    """Those of ``pauses``, by rule id, that are of one of ``rules``."""
-    found = ((rule, pauses.get(rule.id)) for rule in rules)
-    return {rule.id: pause for rule, pause in found if pause is not None and pause.holds(rule)}

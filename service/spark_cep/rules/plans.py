@@ -47,9 +47,9 @@ def plan_for(rules: RuleSet, types: RecordTypes) -> RuleSetPlan:
     )
 
 
-def meaning(one: LoadedRule) -> str:
-    """Return a digest of the part of a rule that decides its results: equal for texts that differ
-    only in descriptions, modes or output."""
+def plan_fingerprint(one: LoadedRule) -> str:
+    """The fingerprint of a rule's plan: equal for texts that differ only in descriptions, modes or
+    output, so that their results are the same."""
     return _plans(RecordTypes()).of(one).plan.fingerprint
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import PreviousVersion, Rule
-from spark_cep.rules.rule_set import DrainingVersion, RuleSet, Version
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, Version, versions_by_id
 
 #: Versions of a rule that drain at a time; with one more, the oldest ends.
 MOST_DRAINING: Final = 4
@@ -37,15 +37,15 @@ class _Before:
         before, and this one, if that lets it finish. If it goes back to one or an older one, that
         does not."""
         then = None if self.loaded is None else self.loaded.rule
-        found = [_until_another(each, then, by) for each in self.draining]
+        draining = [_until_another(old, then, by) for old in self.draining]
         if self.loaded is not None and then is not None and self.runs:
             begins = by.effective_from_ms
             until = begins if _begins_before(then, by) else None
             limit = _drain_limit(then, by)
             if limit is not None or until is not None:
-                found.append(DrainingVersion(self.loaded, limit, until))
-        kept = (each for each in found if each.rule.version < by.version)
-        return tuple(sorted(kept, key=lambda each: each.rule.version))
+                draining.append(DrainingVersion(self.loaded, limit, until))
+        kept = (old for old in draining if old.rule.version < by.version)
+        return tuple(sorted(kept, key=lambda old: old.rule.version))
 
 
 class Replaced:
@@ -54,29 +54,21 @@ class Replaced:
 
     def __init__(self, ran: RuleSet, wanted: RuleSet) -> None:
         running = {one.rule.id: one.rule.version for one in ran.running}
-        draining: dict[str, list[DrainingVersion]] = {}
-        for each in ran.draining:
-            draining.setdefault(each.rule.id, []).append(each)
-        carried: dict[str, list[LoadedRule]] = {}
-        for one in ran.carried:
-            carried.setdefault(one.rule.id, []).append(one)
-        loaded = {one.rule.id: one for one in ran.loaded}
+        draining, carried = versions_by_id(ran.draining), versions_by_id(ran.carried)
         self._last = {
             rule: _Before(
-                loaded.get(rule),
+                ran.by_id.get(rule),
                 rule in running,
                 tuple(draining.get(rule, ())),
                 tuple(carried.get(rule, ())),
             )
-            for rule in (*loaded, *draining)
+            for rule in (*ran.by_id, *draining)
         }
-        #: That no batch has had, in the order of versions.
-        self._new: dict[str, list[LoadedRule]] = {}
         had: set[Version] = {*ran.versions}
         new = [d.loaded for d in wanted.draining if (d.rule.id, d.rule.version) not in had]
         new += [one for one in wanted.running if running.get(one.rule.id) != one.rule.version]
-        for one in new:
-            self._new.setdefault(one.rule.id, []).append(one)
+        #: Those that no batch has had, in the order of versions.
+        self._new = versions_by_id(new)
 
     def version(self, rule: str) -> LoadedRule | None:
         """The version of a rule that the last batch had."""
@@ -92,20 +84,20 @@ class Replaced:
     def follow(self, rules: RuleSet) -> RuleSet:
         """The rules, with what drains and is carried over when they run. Of a rule that is switched
         off or gone nothing does."""
-        drains: list[DrainingVersion] = []
+        draining: list[DrainingVersion] = []
         for rule in rules.enabled:
-            drains += self.draining(rule)[-MOST_DRAINING:]
+            draining += self.draining(rule)[-MOST_DRAINING:]
         carried = tuple(one for rule in rules.enabled for one in self._carried(rule))
-        return replace(rules, draining=tuple(drains), carried=carried)
+        return replace(rules, draining=tuple(draining), carried=carried)
 
     def _between(self, by: Rule) -> Iterable[LoadedRule]:
         """The versions that no batch has had, and that run before ``by`` begins."""
-        found: list[LoadedRule] = []
+        between: list[LoadedRule] = []
         for one in reversed(self._new.get(by.id, ())):
             if one.rule.version < by.version and _begins_before(one.rule, by):
-                found.append(one)
+                between.append(one)
                 by = one.rule
-        return reversed(found)
+        return reversed(between)
 
     def _carried(self, by: Rule) -> tuple[LoadedRule, ...]:
         """The version whose partial matches move to ``by``. As long as that runs, it is named."""
@@ -128,17 +120,17 @@ def _begins_before(one: Rule, by: Rule) -> bool:
     return begins is not None and (own is None or own < begins)
 
 
-def _until_another(each: DrainingVersion, then: Rule | None, now: Rule) -> DrainingVersion:
+def _until_another(old: DrainingVersion, then: Rule | None, now: Rule) -> DrainingVersion:
     """A version that drains, or will when a newer one begins, where ``now`` is in the place of
     ``then``. One that begins before the newer one is what replaces it. Whether that has begun is
     for key groups to say."""
     until = now.effective_from_ms
-    if each.until_ms is None:
-        return each
-    if then and now.version < then.version and each.until_ms == then.effective_from_ms:
-        return replace(each, until_ms=until)
-    sooner = until is None or until < each.until_ms
-    return DrainingVersion(each.loaded, _drain_limit(each.rule, now), until) if sooner else each
+    if old.until_ms is None:
+        return old
+    if then and now.version < then.version and old.until_ms == then.effective_from_ms:
+        return replace(old, until_ms=until)
+    sooner = until is None or until < old.until_ms
+    return DrainingVersion(old.loaded, _drain_limit(old.rule, now), until) if sooner else old
 
 
 def _drain_limit(old: Rule, by: Rule) -> int | None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 from spark_cep.compiler.rule_set import DrainTime
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import Rule
-from spark_cep.rules.pauses import Pause, holding
+from spark_cep.rules.pauses import Pause
 
 #: A rule's id and version.
 Version = tuple[str, int]
+_Versioned = TypeVar("_Versioned", "LoadedRule", "DrainingVersion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,11 @@ class RuleSet:
     draining: tuple[DrainingVersion, ...] = ()
     carried: tuple[LoadedRule, ...] = ()
 
+    @cached_property
+    def by_id(self) -> Mapping[str, LoadedRule]:
+        """The rules by id, in the order of their ids."""
+        return {one.rule.id: one for one in self.loaded}
+
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules, in the order of their ids."""
@@ -75,10 +82,20 @@ class RuleSet:
     def pausing(self, pauses: Mapping[str, Pause]) -> RuleSet:
         """The set with those of ``pauses``, by id, that are of one of its rules. Nothing of such a
         rule drains or is carried over any more."""
-        paused = holding(pauses, self.rules)
-        draining = tuple(each for each in self.draining if each.rule.id not in paused)
-        carried = tuple(one for one in self.carried if one.rule.id not in paused)
-        return replace(self, paused=paused, draining=draining, carried=carried)
+        paused = {
+            rule.id: pauses[rule.id]
+            for rule in self.rules
+            if rule.id in pauses and pauses[rule.id].version in (None, rule.version)
+        }
+        return replace(self._keeping(lambda one: one.rule.id not in paused), paused=paused)
+
+    def _keeping(self, keep: Callable[[LoadedRule], bool]) -> RuleSet:
+        """The set with these of the versions that drain or are carried over."""
+        return replace(
+            self,
+            draining=tuple(each for each in self.draining if keep(each.loaded)),
+            carried=tuple(filter(keep, self.carried)),
+        )
 
     @property
     def versions(self) -> Iterator[Version]:
@@ -100,7 +117,7 @@ class RuleSet:
         texts = [one.text for one in self.loaded]
         texts += [f"drains {one.time}\n{one.loaded.text}" for one in self.draining]
         texts += [f"carried\n{one.text}" for one in self.carried]
-        # The audit topic does not tell what ends a pause.
+        # The audit topic does not say what ends a pause.
         pauses = {rule: replace(each, lifted_from=None) for rule, each in self.paused.items()}
         texts += [f"{rule}: {pause}\n" for rule, pause in sorted(pauses.items())]
         text = "---\n".join(texts)
@@ -109,18 +126,22 @@ class RuleSet:
     def without(self, version: LoadedRule) -> RuleSet:
         """The set without this version of a rule, also among those that drain or are carried
         over."""
+        kept = self._keeping(lambda one: one != version)
         loaded = tuple(one for one in self.loaded if one != version)
-        return replace(
-            self,
-            loaded=loaded,
-            draining=tuple(each for each in self.draining if each.loaded != version),
-            carried=tuple(one for one in self.carried if one != version),
-        ).pausing(self.paused)
+        return replace(kept, loaded=loaded).pausing(self.paused)
 
-    def without_drains(self, versions: Container[Version]) -> RuleSet:
+    def without_draining(self, versions: Container[Version]) -> RuleSet:
         """The set without these versions, by id and version, among those that drain."""
         kept = (d for d in self.draining if (d.rule.id, d.rule.version) not in versions)
         return replace(self, draining=tuple(kept))
+
+
+def versions_by_id(versions: Iterable[_Versioned]) -> dict[str, list[_Versioned]]:
+    """Versions by the ids of their rules, in the order given."""
+    by_id: dict[str, list[_Versioned]] = {}
+    for each in versions:
+        by_id.setdefault(each.rule.id, []).append(each)
+    return by_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +157,8 @@ class RuleFile:
 
 def examine(files: Sequence[RuleFile], source: str, allowed: str | None = None) -> RuleSet:
     """The rules of all files of ``source``, with their problems: if there is one, what is right of
-    the rules can be checked, and none of them may run. ``allowed``: what a source without rules is
-    told."""
+    the rules can be checked, and none of them may run. ``allowed``: the advice for a source without
+    rules."""
     warnings = []
     if not files:
         warnings.append(Problem(message="there are no rules", source=source, allowed=allowed))
@@ -211,10 +232,7 @@ def _shadowed(versions: Sequence[LoadedRule]) -> list[Problem]:
 
 
 def _by_id(loaded: Iterable[LoadedRule]) -> dict[str, list[LoadedRule]]:
-    by_id: dict[str, list[LoadedRule]] = {}
-    for one in sorted(loaded, key=lambda one: one.rule.id):
-        by_id.setdefault(one.rule.id, []).append(one)
-    return by_id
+    return versions_by_id(sorted(loaded, key=lambda one: one.rule.id))
 
 
 def _gives_way(other: LoadedRule, best: LoadedRule) -> Problem:

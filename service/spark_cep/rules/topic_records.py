@@ -1,12 +1,11 @@
 """Records of the topics that say which rules a job has: one of every decision (append-only) and one
-of every rule's state (compacted). JSON; the public schemas are made from these classes.
+of every rule's state (compacted). JSON; ``schemas`` makes the public schemas from these classes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
@@ -15,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from spark_cep.errors import Problem, RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.rule_set import DrainingVersion, RuleSet
-from spark_cep.rules.set_change import SetChange
+from spark_cep.rules.rule_set import DrainingVersion, RuleSet, versions_by_id
+from spark_cep.rules.set_change import ChangeKind, RuleChange, changes_between
 
 #: By topic and partition.
 Offsets = dict[str, dict[int, int]]
@@ -44,6 +43,14 @@ class _Record(BaseModel):
         return text.encode("utf-8", "replace")
 
 
+class _SetRecord(_Record):
+    record_id: str = Field(description="equal for a record that was written again")
+    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
+    rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
+    fingerprint: str = Field(description="SHA-256 of the whole rule set")
+    batch: int = Field(description="the first batch under the rule set", ge=0)
+
+
 class Carried(BaseModel):
     """A version whose partial matches move to a newer one."""
 
@@ -53,21 +60,14 @@ class Carried(BaseModel):
     source: str = Field(description="file, record or row that the rule is from")
 
 
-class Decision(_Record):
+class Decision(_SetRecord):
     """A rule came, changed, went, was paused or resumed with a rule set; or a version of it began
     to drain, or has."""
 
     kind: Literal["decision"] = "decision"
-    record_id: str = Field(description="equal for a record that was written again")
-    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
-    rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
-    fingerprint: str = Field(description="SHA-256 of the whole rule set")
-    batch: int = Field(description="the first batch under the rule set", ge=0)
     rule_id: str
     rule_version: int
-    decision: Literal[
-        "added", "changed", "removed", "paused", "resumed", "draining", "drained", "carried"
-    ]
+    decision: ChangeKind
     text: str | None = Field(None, description="canonical text, where it came, changed or drains")
     source: str | None = Field(None, description="file, record or row that the rule is from")
     by: str | None = Field(None, description="who paused the rule")
@@ -84,15 +84,10 @@ class Decision(_Record):
     paused_version: int | None = Field(None, description="absent: all versions are paused")
 
 
-class SetBegins(_Record):
+class SetBegins(_SetRecord):
     """A rule set is decided for a batch; written behind the decisions that led to it."""
 
     kind: Literal["rule_set"] = "rule_set"
-    record_id: str = Field(description="equal for a record that was written again")
-    history: str = Field(description="of one checkpoint; numbers of rule sets count within it")
-    rule_set: int = Field(description="number of the rule set in the checkpoint, from 1", ge=1)
-    fingerprint: str = Field(description="SHA-256 of the whole rule set")
-    batch: int = Field(description="the first batch under the rule set", ge=0)
     offsets: Offsets = Field(description="where that batch begins, by topic and partition")
     rules: int = Field(description="rules in the set, those that take no part included", ge=0)
     decisions: int = Field(description="decisions that led from the set before to this one", ge=0)
@@ -129,22 +124,20 @@ def audit_records(
     """Keys and records that lead from one rule set to the next, whose first batch begins at
     ``offsets``; that of the set last. ``common``: job, history, number and batch of the set. The
     same again gives the same records."""
-    change = SetChange.between(before, after)
-    decided = list(_decisions(change))
+    changes = changes_between(before, after)
     common = {**common, "fingerprint": after.fingerprint}
     named = "\n".join(map(str, common.values()))
-    for one, decision, more in decided:
-        yield (
-            one.rule.id.encode(),
-            Decision(
-                **common,
-                record_id=_digest(f"{named}\n{one.rule.id}\n{one.rule.version}\n{decision}"),
-                rule_id=one.rule.id,
-                rule_version=one.rule.version,
-                decision=decision,
-                **more,
-            ),
+    for change in changes:
+        rule = change.loaded.rule
+        decision = Decision(
+            **common,
+            record_id=_digest(f"{named}\n{rule.id}\n{rule.version}\n{change.kind}"),
+            rule_id=rule.id,
+            rule_version=rule.version,
+            decision=change.kind,
+            **_details(change),
         )
+        yield rule.id.encode(), decision
     yield (
         b"",
         SetBegins(
@@ -152,7 +145,7 @@ def audit_records(
             record_id=_digest(named),
             offsets=offsets,
             rules=len(after.loaded),
-            decisions=len(decided),
+            decisions=len(changes),
         ),
     )
 
@@ -175,69 +168,53 @@ def audit_record(value: bytes) -> AuditRecord | None:
         return None
 
 
-def _decisions(change: SetChange) -> Iterator[tuple[LoadedRule, Any, Mapping[str, Any]]]:
-    for one in change.came:
-        yield one, "added", {"text": one.text, "source": one.places.source}
-    for _, one in change.changed:
-        yield one, "changed", {"text": one.text, "source": one.places.source}
-    for one in change.went:
-        yield one, "removed", {}
-    for one, pause in change.paused:
+def _details(change: RuleChange) -> dict[str, Any]:
+    details: dict[str, Any] = {}
+    if change.kind in ("added", "changed", "draining"):
+        details = _text_and_source(change.loaded)
+    if change.pause is not None:
+        pause = change.pause
         details = {"by": pause.by, "reason": pause.reason, "paused_version": pause.version}
-        yield one, "paused", details
-    for one in change.resumed:
-        yield one, "resumed", {}
-    for each in change.drained:
-        yield each.loaded, "drained", {}
-    for one, carried in change.carried:
-        versions = [{"text": old.text, "source": old.places.source} for old in carried]
-        yield one, "carried", {"carries": versions}
-    for each in change.draining:
-        text = {"text": each.loaded.text, "source": each.loaded.places.source}
-        time = {"drain_limit_ms": each.limit_ms, "drain_until_ms": each.until_ms}
-        yield each.loaded, "draining", {**text, **time}
+    if change.draining is not None:
+        details["drain_limit_ms"], details["drain_until_ms"] = change.draining.time
+    if change.kind == "carried":
+        details["carries"] = [_text_and_source(old) for old in change.carried]
+    return details
+
+
+def _text_and_source(one: LoadedRule) -> dict[str, Any]:
+    return {"text": one.text, "source": one.places.source}
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
 
 
-def schema_of(kind: str) -> dict[str, Any]:
-    """The JSON Schema of the records of a topic: ``audit`` or ``status``."""
-    of: Any = {"audit": AuditRecord, "status": StatusRecord}[kind]
-    made = TypeAdapter(of).json_schema()
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {**head, "title": f"spark-cep rule {kind} record", **made}
-
-
-def schema_text(kind: str) -> str:
-    """The JSON Schema of a kind, as the file in ``schemas/`` has it."""
-    return json.dumps(schema_of(kind), indent=2) + "\n"
-
-
 def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, RuleSet]]:
-    """The rule sets of one job by number, as its records of decisions tell them from the first set
-    on; of several histories the one that was written last. What was written again counts once, and
-    of a set that was decided again before anything was done under it the last one. Raises
-    RuleSetError where records are missing."""
+    """The rule sets of one job by number, made from its records of decisions from the first set on;
+    of several histories the one that was written last. A record that was written again counts once.
+    Where a set was decided again before anything was done under it, the last decision counts.
+    Raises RuleSetError where records are missing."""
     ends: dict[int, SetBegins] = {}
     decided: dict[tuple[int, str], dict[str, Decision]] = {}
-    told: dict[str, tuple[dict[int, SetBegins], dict[tuple[int, str], dict[str, Decision]]]] = {}
+    histories: dict[
+        str, tuple[dict[int, SetBegins], dict[tuple[int, str], dict[str, Decision]]]
+    ] = {}
     history: str | None = None
     for record in records:
         if record.history != history:
             # A checkpoint of its own, or one that was taken up again.
             history = record.history
-            ends, decided = told.setdefault(history, ({}, {}))
+            ends, decided = histories.setdefault(history, ({}, {}))
         if isinstance(record, SetBegins):
             ends[record.rule_set] = record
             # Of a checkpoint that was put back from an older copy, numbers count again.
-            for number in [each for each in ends if each > record.rule_set]:
+            for number in [later for later in ends if later > record.rule_set]:
                 del ends[number]
         else:
             of_set = decided.setdefault((record.rule_set, record.fingerprint), {})
             of_set[record.record_id] = record
-    found: dict[int, tuple[SetBegins, RuleSet]] = {}
+    sets: dict[int, tuple[SetBegins, RuleSet]] = {}
     rules = RuleSet()
     for number in sorted(ends):
         end = ends[number]
@@ -245,44 +222,40 @@ def rule_sets(records: Iterable[AuditRecord]) -> dict[int, tuple[SetBegins, Rule
         if rules.fingerprint != end.fingerprint:
             message = f"records that lead to rule set {number} of {end.job} are missing"
             raise RuleSetError([Problem(message=message, allowed="all records from set 1 on")])
-        found[number] = end, rules
-    return found
+        sets[number] = end, rules
+    return sets
 
 
 def _after(rules: RuleSet, decisions: Iterable[Decision]) -> RuleSet:
-    loaded = {one.rule.id: one for one in rules.loaded}
-    paused = dict(rules.paused)
-    carried: dict[str, list[LoadedRule]] = {}
-    for one in rules.carried:
-        carried.setdefault(one.rule.id, []).append(one)
+    loaded, paused = dict(rules.by_id), dict(rules.paused)
+    carried = versions_by_id(rules.carried)
     draining = {(each.rule.id, each.rule.version): each for each in rules.draining}
-    for each in decisions:
-        match each.decision:
+    for decision in decisions:
+        match decision.decision:
             case "added" | "changed":
-                (loaded[each.rule_id],) = load_rules(each.text or "", each.source or "")
+                (loaded[decision.rule_id],) = load_rules(decision.text or "", decision.source or "")
             case "removed":
-                loaded.pop(each.rule_id, None)
+                loaded.pop(decision.rule_id, None)
             case "paused":
-                pause = Pause(each.reason or "", each.by or "", each.paused_version)
-                paused[each.rule_id] = pause
+                pause = Pause(decision.reason or "", decision.by or "", decision.paused_version)
+                paused[decision.rule_id] = pause
             case "resumed":
-                paused.pop(each.rule_id, None)
+                paused.pop(decision.rule_id, None)
             case "draining":
-                (old,) = load_rules(each.text or "", each.source or "")
-                drain = DrainingVersion(old, each.drain_limit_ms, each.drain_until_ms)
-                draining[each.rule_id, each.rule_version] = drain
+                (old,) = load_rules(decision.text or "", decision.source or "")
+                draining[decision.rule_id, decision.rule_version] = DrainingVersion(
+                    old, decision.drain_limit_ms, decision.drain_until_ms
+                )
             case "carried":
-                carried[each.rule_id] = [
-                    one for old in each.carries or () for one in load_rules(old.text, old.source)
+                carried[decision.rule_id] = [
+                    one
+                    for old in decision.carries or ()
+                    for one in load_rules(old.text, old.source)
                 ]
             case "drained":
-                draining.pop((each.rule_id, each.rule_version), None)
+                draining.pop((decision.rule_id, decision.rule_version), None)
     return RuleSet(
         tuple(loaded[rule] for rule in sorted(loaded)),
         draining=tuple(draining[version] for version in sorted(draining)),
         carried=tuple(one for rule in sorted(loaded) for one in carried.get(rule, ())),
     ).pausing(paused)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(schema_text(sys.argv[1]))

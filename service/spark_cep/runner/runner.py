@@ -20,7 +20,8 @@ from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packer
 from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.group_matcher import GroupMatcher
-from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.match.key_group import KeyGroup
+from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.wire.reports import Count
 from spark_cep.pipeline.wire.task_properties import TaskProperties

@@ -280,6 +280,7 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("batch", [5, 700])
+@pytest.mark.slow
 def test_tables_grow(name: str, batch: int) -> None:
     """The attempt of a key goes on over batches; the other key has another one."""
     pattern, defines, length = LONG[name]

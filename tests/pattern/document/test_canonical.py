@@ -140,6 +140,7 @@ def rules(draw: st.DrawFn) -> Rule:
 
 @given(rules())
 @settings(max_examples=300)
+@pytest.mark.slow
 def test_canonical_text_gives_the_same_rule(rule: Rule) -> None:
     """What is allowed survives its canonical text, which is then canonical itself."""
     if check_rule(rule)[0]:

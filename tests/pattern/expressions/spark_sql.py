@@ -34,7 +34,7 @@ from spark_cep.pattern.expressions.nodes import (
     Variable,
     walk,
 )
-from spark_cep.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem
 from spark_cep.pattern.expressions.values.arithmetic import BIGINT_RANGE
 from spark_cep.pattern.expressions.values.casting import DATE_TEXT, TIMESTAMP_TEXT
 from spark_cep.pattern.expressions.values.type_rules import is_open
@@ -99,7 +99,7 @@ def to_spark_sql(
     look-backs is refused with ``ExpressionError``.
     """
     if not e.is_event_only:
-        raise ExpressionError([ExpressionProblem(_NO_LOOK_BACKS, 0, len(e.text))])
+        raise ExpressionError([TextProblem(_NO_LOOK_BACKS, (0, len(e.text)))])
     return _Writer(column, Typing(event, missing=NULL)).write(e.node)
 
 
@@ -131,7 +131,7 @@ class _Writer:
             case Call():
                 return self._call(node)
             case Reference() | RowReference():
-                raise ExpressionError([ExpressionProblem(_NO_LOOK_BACKS, *node.span)])
+                raise ExpressionError([TextProblem(_NO_LOOK_BACKS, node.span)])
             case Variable() | Lambda():
                 raise _not_written(node, "a lambda")
 
@@ -245,12 +245,12 @@ def _is_written(node: Call) -> bool:
 
 
 def _not_written(node: Node, what: str) -> ExpressionError:
-    return ExpressionError([ExpressionProblem(f"{what} is not written for Spark", *node.span)])
+    return ExpressionError([TextProblem(f"{what} is not written for Spark", node.span)])
 
 
 def _needs_type(node: Node, what: str) -> ExpressionError:
     message = f"{what} needs the event's schema to be written for Spark"
-    return ExpressionError([ExpressionProblem(message, *node.span)])
+    return ExpressionError([TextProblem(message, node.span)])
 
 
 def _list(operator: str, texts: list[str]) -> str:

@@ -303,14 +303,14 @@ def test_refused(aviator: str, part: str, message: str) -> None:
         sql_condition(aviator, frozenset({"login"}))
     (problem,) = caught.value.problems
     assert problem.message == message
-    assert aviator[problem.start : problem.end] == part
+    assert aviator[slice(*problem.span)] == part
 
 
 def test_all_mistakes_at_once() -> None:
     """Every part of an expression that is refused is told, in order."""
     with pytest.raises(ExpressionError) as caught:
         sql_condition("now() > 1 && (a & b || stirng.contains(a, 'x')) && c[0] == d ** 2")
-    assert [problem.start for problem in caught.value.problems] == [0, 14, 23, 51, 59]
+    assert [problem.span[0] for problem in caught.value.problems] == [0, 14, 23, 51, 59]
     assert "did you mean `string.contains`" in str(caught.value.problems[2].allowed)
 
 

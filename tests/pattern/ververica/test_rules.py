@@ -630,6 +630,7 @@ _anything = st.recursive(
 
 @settings(max_examples=300)
 @given(st.data())
+@pytest.mark.slow
 def test_no_json_breaks_the_reader(data: st.DataObject) -> None:
     """A pattern in which any part is anything else is a rule or refused, as text and as mapping."""
     pattern = graph(

@@ -239,6 +239,7 @@ def differences(setting: Setting, records: Sequence[Kafka]) -> dict[int, Any]:
 
 @EACH
 @given(seed=st.integers(0, 2**32), in_sql=st.booleans())
+@pytest.mark.slow
 def test_the_same_rows_as_the_reference(seed: int, in_sql: bool) -> None:
     """Rules over everything, of writers of all kinds, unions of records, in several topics; also
     rules in SQL, to which NULL is a key."""
@@ -271,6 +272,7 @@ def damaged(random: Random, whole: bytes) -> bytes:
 
 @EACH
 @given(seed=st.integers(0, 2**32))
+@pytest.mark.slow
 def test_damaged_records(seed: int) -> None:
     """What is no fault is read as by the reference; what fastavro refuses is a fault, too, and
     bytes that a writer may have written are none."""

@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
@@ -50,8 +52,8 @@ class _Files(CheckpointFiles):
         self._position = position
         self._offsets = offsets
 
-    def offsets_digest(self, batch: int) -> str | None:
-        return self._offsets
+    def offset(self, batch: int) -> Any:
+        return None if self._offsets is None else SimpleNamespace(digest=self._offsets)
 
     def position(self) -> Position | None:
         return self._position

@@ -14,8 +14,8 @@ import pytest
 from spark_cep.config import OutputTopicNames, Settings
 from spark_cep.observability.health import Health
 from spark_cep.observability.metrics import Metrics
-from spark_cep.observability.start_clock import StartClock
 from spark_cep.pipeline.driver import observer as driver_observer
+from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.wire.reports import Count, Counts, Report
@@ -46,7 +46,7 @@ def observer(metrics: Metrics, tmp_path: Path) -> Observer:
         }
     )
     rules = RuleStatus(metrics)
-    return Observer(settings, metrics, Health(60_000), rules, lambda _: None, "run", StartClock())
+    return Observer(Run(settings, metrics, Health(60_000)), rules, lambda _: None)
 
 
 def _value(metrics: Metrics, name: str, **labels: str) -> float | None:

@@ -14,7 +14,8 @@ from spark_cep.config import Settings
 from spark_cep.errors import KafkaUnavailableError, StateError
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError, RefusedError
-from spark_cep.pipeline.driver.service import Service, _attempts_counted
+from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
+from spark_cep.pipeline.driver.service import Service
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ from spark_cep.pipeline.driver.service import Service, _attempts_counted
 def test_an_end_that_says_nothing_against_the_rules(end: Exception, *, at_fault: bool) -> None:
     """What Kafka refuses, or does not answer, is no failure of theirs."""
     rules = Mock()
-    with pytest.raises(type(end)), _attempts_counted(rules):
+    with pytest.raises(type(end)), BatchRules.attempts_counted(rules):
         raise end
     assert rules.not_at_fault.called is not at_fault
 

@@ -18,12 +18,10 @@ from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError, SparkCepError
 from spark_cep.observability.health import Health
 from spark_cep.observability.metrics import Metrics
-from spark_cep.observability.start_clock import StartClock
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError, RefusedError
-from spark_cep.pipeline.driver.lifecycle.circuit_breaker import CircuitBreaker
 from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
-from spark_cep.pipeline.driver.lifecycle.stopping import Stopping
+from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
@@ -84,12 +82,13 @@ class Job:
                 "circuit_breaker": {"max_share": 0.5, "max_rule_share": 0.5, "min_records": 10},
             }
         )
-        self.metrics, self.health = Metrics(), Health(60_000)
+        run = Run(self.settings, Metrics(), Health(60_000))
+        self.metrics, self.health, self.breaker = run.metrics, run.health, run.breaker
         self.ends: list[str | None] = []
         self.queries: list[Query] = []
         self.learnt: list[Sequence[int]] = []
         self.outages: list[str] = []
-        self.stopping = Stopping(1_000)
+        self.stopping = run.stopping
         self.rules = RuleStatus(self.metrics)
         self.time = TimeControl(self.settings, folder / "control.json", "run")
         wanted = CompiledRules.of(assemble(load_rules(RULE, "ab.yaml")), RecordTypes())
@@ -106,26 +105,20 @@ class Job:
             limit=SimpleNamespace(batch_done=lambda records, size: False),
         )
         self.away: KafkaUnavailableError | None = None
-        outage: Any = SimpleNamespace(
+        self.outage: Any = SimpleNamespace(
             survive=self._survive,
             batch_done=self.outages.clear,
             error=None,
             too_long_for_clients=lambda: self.away,
         )
-        observer = Observer(
-            self.settings, self.metrics, self.health, self.rules, lambda _: None, "run",
-            StartClock(),
-        )  # fmt: skip
+        monkeypatch.setattr(run, "outage", self.outage)
+        observer = Observer(run, self.rules, lambda _: None)
         monkeypatch.setattr(observer, "_look_at_machine", lambda: None)
         spark: Any = None
         topics: Any = SimpleNamespace(check=lambda: None)
-        self.breaker = CircuitBreaker(self.settings.circuit_breaker, lambda: 0)
         self.supervisor = Supervisor(
-            spark, flow, run="run", stop=self.stopping.request, stopping=self.stopping,
+            run, spark, flow, observer=observer, time=self.time, topics=topics,
             partly_written=lambda: None, learn=self.learnt.append,
-            retry=lambda question: question(), outage=outage, breaker=self.breaker,
-            topics=topics, observer=observer,
-            time=self.time, metrics=self.metrics, health=self.health,
         )  # fmt: skip
 
     def run(self, *ends: str | None) -> None:
@@ -204,7 +197,7 @@ def test_a_login_that_is_refused_while_the_job_runs(
         (ConfigurationError("wrong password"), ExitCode.JOB_FAILED),
         (KafkaUnavailableError("the limit is 1 s"), ExitCode.KAFKA_UNAVAILABLE),
     ):
-        monkeypatch.setattr(job.supervisor._outage, "survive", Mock(side_effect=error))
+        monkeypatch.setattr(job.outage, "survive", Mock(side_effect=error))
         with pytest.raises(SparkCepError) as ended:
             job.run(KAFKA_UNAVAILABLE)
         assert (str(ended.value), exit_code(ended.value)) == (str(error), expected)

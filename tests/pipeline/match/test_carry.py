@@ -100,6 +100,7 @@ def with_last(stream: Stream, begins: list[int]) -> Stream:
     rules("r"), st.sampled_from([Contiguity.FOLLOWED_BY, Contiguity.FOLLOWED_BY_ANY]), batches(),
     st.data(), st.sampled_from([1, 1_500, 1 << 26]),
 )  # fmt: skip
+@pytest.mark.slow
 def test_another_last_condition(
     rule: Rule, how: Contiguity, stream: Stream, data: st.DataObject, slice_bytes: int
 ) -> None:

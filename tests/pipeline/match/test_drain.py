@@ -104,6 +104,7 @@ def versions(draw: st.DrawFn) -> list[Rule]:
     versions(), batches(), st.data(), st.sampled_from([0, 2, 5, NEVER]), st.booleans(),
     st.sampled_from([1, 1_500, 1 << 26]),
 )  # fmt: skip
+@pytest.mark.slow
 def test_equal_to_each_version_alone(
     several: list[Rule],
     stream: Stream,

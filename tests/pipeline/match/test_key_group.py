@@ -33,7 +33,9 @@ from spark_cep.packing import pack, sealed, unpack
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Contiguity, Rule, Step, Times, Within
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
-from spark_cep.pipeline.match.key_group import _MOST_MEANINGS, KeyGroup, MatchOptions
+from spark_cep.pipeline.match.key_group import KeyGroup
+from spark_cep.pipeline.match.options import MatchOptions
+from spark_cep.pipeline.match.partitioning_batch import MOST_MEANINGS
 from spark_cep.pipeline.match.spool import SLICE
 from spark_cep.pipeline.state.buckets import buckets_of, hashes_of
 from spark_cep.pipeline.state.entries import CHANGES, base_name
@@ -513,6 +515,7 @@ def test_only_what_is_touched(looks: str) -> None:
 
 
 @pytest.mark.parametrize("looks", [FAST, SLOW], ids=["compiled", "called"])
+@pytest.mark.slow
 def test_a_base_is_rewritten_when_much_of_it_has_changed(looks: str) -> None:
     """And its changes go; deadlines of what is left of it stay known."""
     store = Store(plan_of(PAIR.format("r", "key", looks)), bucket_size=1 << 20)
@@ -551,7 +554,7 @@ def test_buckets_and_portions_change_nothing(
     for records, watermark in stream:
         one.advance(records, watermark)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("spark_cep.pipeline.match.key_group._PORTION", portion)
+            patch.setattr("spark_cep.pipeline.match.partitioning_batch.PORTION", portion)
             other.advance(records, watermark)
         assert other.found == one.found
         assert other.live == one.live
@@ -578,8 +581,8 @@ def test_cold_buckets_keep_few_rule_sets() -> None:
     assert store.group is not None
     stored = unpack(store.group)
     # Some of them were there before, and this one.
-    assert 1 < len(set(stored["stale"].values())) <= _MOST_MEANINGS
-    assert len(stored["meanings"]) <= _MOST_MEANINGS + 1
+    assert 1 < len(set(stored["stale"].values())) <= MOST_MEANINGS
+    assert len(stored["meanings"]) <= MOST_MEANINGS + 1
     store.advance(several("b=2@30", keys), 30)
     assert len([match for match in store.outputs.matches if match.rule_id == "r"]) == len(keys)
 

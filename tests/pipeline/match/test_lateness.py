@@ -27,7 +27,8 @@ from spark_cep.packing import pack, unpack
 from spark_cep.pipeline.decode.decoder import Decoded
 from spark_cep.pipeline.decode.pack import Packer
 from spark_cep.pipeline.decode.tallies import tallies
-from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.match.key_group import KeyGroup
+from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING, Policy
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.tasks.pack_batch import rows_of_task
@@ -245,6 +246,7 @@ SCHEMA = _schema()
     st.booleans(),
     st.sampled_from([None, 0, 7]),
 )
+@pytest.mark.slow
 def test_one_verdict_for_an_event(
     batches: list[list[Arrival]], policy: Policy, emit_late: bool, beyond: int | None
 ) -> None:

@@ -17,8 +17,9 @@ from spark_cep.errors import StateError
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.model import Coordinates, MatchRow, TakenEvent
 from spark_cep.pattern.document.loading import load_rules
-from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.match import MatchProcessor
+from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning, packet_of
 from spark_cep.pipeline.wire.packets import (

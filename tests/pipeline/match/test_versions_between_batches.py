@@ -56,7 +56,7 @@ class Job:
         wanted, ran = self.rules.wanted_and_ran
         change = next_rules(
             wanted.rules, [RuleFile("r.yaml", version(number, how))], lambda _: (), ran=ran,
-            most=10, allow_empty=False, meanings=self.rules.meanings,
+            most=10, allow_empty=False, fingerprints=self.rules.meanings,
         )  # fmt: skip
         assert change.rejected == ()
         assert self.rules.want(change.rules, Overrides(), ran)

@@ -60,6 +60,7 @@ def _asleep(
         yield caller, int(caller.stdout.readline())
 
 
+@pytest.mark.slow
 def test_a_module_runs_as_if_started_by_itself(server: Driver, tmp_path: Path) -> None:
     """Streams, exit code, arguments, environment and folder are the caller's."""
     environment = _modules(tmp_path)
@@ -88,6 +89,7 @@ def test_what_is_no_module_is_a_plain_interpreter(server: Driver) -> None:
     assert found.stdout == f"{sys.version_info[:2]}\n"
 
 
+@pytest.mark.slow
 def test_the_folder_of_the_start_is_no_library(tmp_path: Path) -> None:
     """A file that is called as a package is not that package."""
     start = tmp_path / "start"
@@ -167,6 +169,7 @@ def test_a_killed_process_is_told(server: Driver, tmp_path: Path) -> None:
         assert caller.wait(30) == 128 + signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_without_a_server_modules_run_all_the_same(tmp_path: Path) -> None:
     """One that has ended, or could not start, costs time alone; what it has forked goes on."""
     environment = _modules(tmp_path)

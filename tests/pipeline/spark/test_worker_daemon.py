@@ -80,6 +80,7 @@ def test_threads_share_their_memory() -> None:
 
 
 @pytest.mark.parametrize("through", ["our daemon", "Spark's own, by the fork server"])
+@pytest.mark.slow
 def test_a_worker_whose_task_is_stopped_leaves_no_trace(
     through: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -64,7 +64,13 @@ def versions(files: object) -> dict[str, int]:
 def after(running: RuleSet, files: list[RuleFile], *, allow_empty: bool = False) -> RuleSet:
     """The rules that run next."""
     return next_rules(
-        running, files, lambda _: (), ran=running, most=1000, allow_empty=allow_empty, meanings={}
+        running,
+        files,
+        lambda _: (),
+        ran=running,
+        most=1000,
+        allow_empty=allow_empty,
+        fingerprints={},
     ).rules
 
 

@@ -113,7 +113,7 @@ def test_a_body_that_is_no_yaml(served: Served, source: RuleSource) -> None:
     files = source.read()
     assert files is not None
     found = next_rules(
-        running, files, lambda _: (), ran=running, most=10, allow_empty=True, meanings={}
+        running, files, lambda _: (), ran=running, most=10, allow_empty=True, fingerprints={}
     )
     assert [one.id for one in found.rules.rules] == ["a", "b"]
     assert found.rejected

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.terminal import ConfigFile, err, fail, out
+from spark_cep.cli.terminal import ConfigFile, err, errors_reported, out
 from spark_cep.config import Settings, load
 from spark_cep.durations import DurationError, parse_duration
-from spark_cep.errors import SparkCepError, printable
+from spark_cep.errors import printable
 
 if TYPE_CHECKING:
     from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
@@ -44,10 +44,8 @@ def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> 
     from spark_cep.cli.rules import text as rules_text
     from spark_cep.cli.rules.page import pages_of
 
-    try:
+    with errors_reported():
         rules = pages_of(load(config).observability, url).rules()
-    except SparkCepError as error:
-        fail(error)
     if as_json:
         typer.echo(json.dumps(rules, indent=2))
     else:
@@ -77,14 +75,12 @@ def show(
     audit: Audit = False,
 ) -> None:
     """Show the canonical text of a rule, as a rule set of the checkpoint has it."""
-    from spark_cep.pattern.document.canonical import to_yaml
-
     sets = _sets(config, audit=audit)
     chosen = sets[-1] if number is None else _numbered(sets, number)
-    found = next((each for each in chosen.rules.rules if each.id == rule), None)
-    if found is None:
+    loaded = chosen.rules.by_id.get(rule)
+    if loaded is None:
         raise typer.BadParameter(f"rule set {chosen.number} has no rule {printable(rule)}")
-    typer.echo(to_yaml(found), nl=False)
+    typer.echo(loaded.text, nl=False)
 
 
 @commands.command()
@@ -138,13 +134,11 @@ def wait(
         limit = parse_duration(timeout)
     except DurationError as error:
         raise typer.BadParameter(str(error), param_hint="'--timeout'") from None
-    try:
+    with errors_reported():
         settings = load(config)
         pages = pages_of(settings.observability, url)
         wanted = Wanted(rule, version, gone)
         end = wait_for(pages, wanted, limit, settings.rules.refresh_interval)
-    except SparkCepError as error:
-        fail(error)
     (typer.echo if end.ok else lambda text: err.print(text, markup=False))(end.text)
     if not end.ok:
         sys.exit(ExitCode.RULES if end.rejected else ExitCode.JOB_FAILED)
@@ -217,25 +211,21 @@ def rollback(
 
 
 def _decide(config: ConfigFile, order: Callable[[Settings], str]) -> None:
-    try:
+    with errors_reported():
         typer.echo(order(load(config)))
-    except SparkCepError as error:
-        fail(error)
 
 
 def _sets(config: ConfigFile, *, audit: bool) -> list[LoggedRules]:
     from spark_cep.pipeline.driver.commands.rule_history import read_audit, read_history
 
-    try:
+    with errors_reported():
         return (read_audit if audit else read_history)(load(config))
-    except SparkCepError as error:
-        fail(error)
 
 
 def _numbered(sets: list[LoggedRules], number: int) -> LoggedRules:
-    for each in sets:
-        if each.number == number:
-            return each
+    for logged in sets:
+        if logged.number == number:
+            return logged
     raise typer.BadParameter(
         f"rule set {number} is not in the log, which has {sets[0].number} to {sets[-1].number}"
     )

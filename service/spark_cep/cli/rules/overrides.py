@@ -89,8 +89,8 @@ def roll_back(
     """Run version ``to`` of a rule, by default the one that ran before the newest, as ``sets`` of
     the history have it."""
     ran: dict[int, LoadedRule] = {}
-    for each in sets:
-        ran |= {one.rule.version: one for one in each.rules.loaded if one.rule.id == rule}
+    for logged in sets:
+        ran |= {one.rule.version: one for one in logged.rules.loaded if one.rule.id == rule}
     now = next((one for one in sets[-1].rules.loaded if one.rule.id == rule), None)
     if now is None:
         raise ConfigurationError(f"rule set {sets[-1].number} has no rule {printable(rule)}")

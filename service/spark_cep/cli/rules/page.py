@@ -48,7 +48,7 @@ class Pages:
         SparkCepError when the answer is not that page."""
         status, rules = self._get("/rules")
         if isinstance(rules, list) and all(
-            isinstance(each, dict) and {"id", "state"} <= each.keys() for each in rules
+            isinstance(row, dict) and {"id", "state"} <= row.keys() for row in rules
         ):
             return rules
         raise self._other("/rules", status)
@@ -150,9 +150,9 @@ def _trust(certificate: Path | None) -> ssl.SSLContext:
         return ssl.create_default_context()
     try:
         # Behind it stand those of its issuers, which sign others too.
-        found = _CERTIFICATE.search(certificate.read_text("ascii", errors="replace"))
+        first = _CERTIFICATE.search(certificate.read_text("ascii", errors="replace"))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_verify_locations(cadata=found[0] if found else "")
+        context.load_verify_locations(cadata=first[0] if first else "")
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"observability.ssl_certificate_file {certificate}: it cannot be used: {error};"

@@ -11,28 +11,29 @@ from rich.console import Console
 
 from spark_cep.cli.terminal import table
 from spark_cep.errors import printable, printable_lines
-from spark_cep.pattern.document.canonical import to_yaml
-from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import Rule
 from spark_cep.rules.rule_set import RuleSet
-from spark_cep.rules.set_change import SetChange
+from spark_cep.rules.set_change import RuleChange, changes_between
 
 if TYPE_CHECKING:
     from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 
 REJECTED = "rejected"
+#: In JSON, by the kinds of changes.
+_CHANGES = {"came": "added", "went": "removed"}
+_CHANGES |= {kind: kind for kind in ("changed", "paused", "resumed", "draining", "drained")}
 _COLUMNS = ("id", "version", "state", "since_batch", "partial_matches", "reason")
 
 
 def show_rules(rules: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print what ``/rules`` says: the rules, then what is rejected, with its reason."""
     rows = [
-        ["-" if each.get(name) is None else printable(str(each[name])) for name in _COLUMNS]
-        for each in rules
-        if each["state"] != REJECTED
+        ["-" if row.get(name) is None else printable(str(row[name])) for name in _COLUMNS]
+        for row in rules
+        if row["state"] != REJECTED
     ]
     table(console, "Rules", [name.replace("_", " ") for name in _COLUMNS], rows)
-    reasons = reasons_of(each for each in rules if each["state"] == REJECTED)
+    reasons = reasons_of(row for row in rules if row["state"] == REJECTED)
     if reasons:
         console.print("\nRejected", style="bold")
         console.print("\n\n".join(reasons), markup=False)
@@ -40,21 +41,17 @@ def show_rules(rules: Sequence[Mapping[str, Any]], console: Console) -> None:
 
 def reasons_of(rejected: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> list[str]:
     """Why these are rejected, with place and underlined line."""
-    return [printable_lines(str(each.get("reason"))) for each in rejected]
+    return [printable_lines(str(row.get("reason"))) for row in rejected]
 
 
-def changes(sets: Sequence[LoggedRules]) -> list[SetChange | None]:
-    """The change that each set brought; ``None`` for one whose predecessor is no longer in the
+def changes(sets: Sequence[LoggedRules]) -> list[list[RuleChange] | None]:
+    """The changes that each set brought; ``None`` for one whose predecessor is no longer in the
     log."""
-    found: list[SetChange | None] = []
-    before = None
-    for each in sets:
-        if before is not None:
-            found.append(SetChange.between(before.rules, each.rules))
-        else:
-            found.append(SetChange.between(RuleSet(), each.rules) if each.number == 1 else None)
-        before = each
-    return found
+    first = RuleSet() if sets[0].number == 1 else None
+    return [
+        None if before is None else changes_between(before, logged.rules)
+        for before, logged in zip([first, *(logged.rules for logged in sets)], sets, strict=False)
+    ]
 
 
 def history_as_json(sets: Sequence[LoggedRules]) -> str:
@@ -62,73 +59,58 @@ def history_as_json(sets: Sequence[LoggedRules]) -> str:
     return json.dumps(
         [
             {
-                "number": each.number,
-                "first_batch": each.batch,
-                "rules": len(each.rules.rules),
-                "changes": None if change is None else _change_as_json(change),
+                "number": logged.number,
+                "first_batch": logged.batch,
+                "rules": len(logged.rules.rules),
+                "changes": None if changed is None else _changes_as_json(changed),
             }
-            for each, change in zip(sets, changes(sets), strict=True)
+            for logged, changed in zip(sets, changes(sets), strict=True)
         ],
         indent=2,
     )
 
 
-def _change_as_json(change: SetChange) -> dict[str, Any]:
+def _changes_as_json(changed: Sequence[RuleChange]) -> dict[str, Any]:
     return {
-        "came": [_of(one.rule) for one in change.came],
-        "changed": [
-            {
-                "id": after.rule.id,
-                "from_version": before.rule.version,
-                "version": after.rule.version,
-                "enabled": after.rule.enabled,
-            }
-            for before, after in change.changed
-        ],
-        "went": [_of(one.rule) for one in change.went],
-        "paused": [
-            {"id": one.rule.id, "version": one.rule.version, "by": pause.by, "reason": pause.reason}
-            for one, pause in change.paused
-        ],
-        "resumed": [_of(one.rule) for one in change.resumed],
-        "draining": [_of(each.rule) for each in change.draining],
-        "drained": [_of(each.rule) for each in change.drained],
+        name: [_change_as_json(change) for change in changed if change.kind == kind]
+        for name, kind in _CHANGES.items()
     }
 
 
-def _of(rule: Rule) -> dict[str, Any]:
-    return {"id": rule.id, "version": rule.version, "enabled": rule.enabled}
+def _change_as_json(change: RuleChange) -> dict[str, Any]:
+    rule = change.loaded.rule
+    entry = {"id": rule.id, "version": rule.version}
+    if change.pause is not None:
+        return {**entry, "by": change.pause.by, "reason": change.pause.reason}
+    before = {} if change.before is None else {"from_version": change.before.rule.version}
+    return {**entry, **before, "enabled": rule.enabled}
 
 
 def show_history(sets: Sequence[LoggedRules], console: Console) -> None:
     """Print a line for each set, the oldest first."""
     rows = [
-        [str(each.number), str(each.batch), str(len(each.rules.rules)), *_cells(change)]
-        for each, change in zip(sets, changes(sets), strict=True)
+        [str(logged.number), str(logged.batch), str(len(logged.rules.rules)), *_cells(changed)]
+        for logged, changed in zip(sets, changes(sets), strict=True)
     ]
     columns = ("set", "first batch", "rules", "came", "changed", "went")
     table(console, "Rule sets", columns, rows)
 
 
-def _cells(change: SetChange | None) -> list[str]:
-    if change is None:
+def _cells(changed: Sequence[RuleChange] | None) -> list[str]:
+    if changed is None:
         return ["?"] * 3
-    cells = (
-        [_named(one) + ("" if one.rule.enabled else " (off)") for one in change.came],
-        [
-            *(_changed(before.rule, after.rule) for before, after in change.changed),
-            *(f"{_named(one)} (paused)" for one, _ in change.paused),
-            *(f"{_named(one)} (resumed)" for one in change.resumed),
-            *(f"{_named(each.loaded)} (draining)" for each in change.draining),
-            *(f"{_named(each.loaded)} (drained)" for each in change.drained),
-        ],
-        [_named(one) for one in change.went],
-    )
-    return [printable(", ".join(cell)) or "-" for cell in cells]
-
-
-def _named(one: LoadedRule) -> str:
-    return f"{one.rule.id} {one.rule.version}"
+    cells: dict[str, list[str]] = {"added": [], "changed": [], "removed": []}
+    for change in changed:
+        rule = change.loaded.rule
+        named = f"{rule.id} {rule.version}"
+        if change.before is not None:
+            cells["changed"].append(_changed(change.before.rule, rule))
+        elif change.kind in cells:
+            off = change.kind == "added" and not rule.enabled
+            cells[change.kind].append(f"{named} (off)" if off else named)
+        elif change.kind != "carried":
+            cells["changed"].append(f"{named} ({change.kind})")
+    return [printable(", ".join(cell)) or "-" for cell in cells.values()]
 
 
 def _changed(before: Rule, after: Rule) -> str:
@@ -145,18 +127,14 @@ def _changed(before: Rule, after: Rule) -> str:
 
 def diff(before: LoggedRules, after: LoggedRules) -> Iterator[str]:
     """The lines of a unified diff from one set to the other, a file for each rule that differs."""
-    change = SetChange.between(before.rules, after.rules)
-    pairs: list[tuple[Rule | None, Rule | None]] = [
-        *((None, one.rule) for one in change.came),
-        *((old.rule, new.rule) for old, new in change.changed),
-        *((one.rule, None) for one in change.went),
-    ]
-    for old, new in sorted(pairs, key=lambda pair: next(rule.id for rule in pair if rule)):
+    old_rules, new_rules = before.rules.by_id, after.rules.by_id
+    for rule in sorted({*old_rules, *new_rules}):
+        old, new = old_rules.get(rule), new_rules.get(rule)
         lines = difflib.unified_diff(
-            [] if old is None else to_yaml(old).splitlines(),
-            [] if new is None else to_yaml(new).splitlines(),
-            "/dev/null" if old is None else f"set {before.number}/{old.id}",
-            "/dev/null" if new is None else f"set {after.number}/{new.id}",
+            [] if old is None else old.text.splitlines(),
+            [] if new is None else new.text.splitlines(),
+            "/dev/null" if old is None else f"set {before.number}/{rule}",
+            "/dev/null" if new is None else f"set {after.number}/{rule}",
             lineterm="",
         )
         yield from map(printable, lines)

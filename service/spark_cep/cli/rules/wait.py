@@ -80,14 +80,18 @@ def wait_for(
             if last:
                 raise
         else:
-            reasons = reasons_of([each for each in rules if _rejects(each, wanted)])
+            reasons = reasons_of([row for row in rules if _rejects(row, wanted)])
             old = reasons if old is None else old
             done = _done(rules, wanted, ready=ready)
             # Of any version: what runs may be the old one.
             sure = wanted.gone or wanted.version is not None or not reasons
             if done is not None and sure:
                 return WaitEnd(True, done)
-            new = reasons if clock() >= settled else [each for each in reasons if each not in old]
+            new = (
+                reasons
+                if clock() >= settled
+                else [reason for reason in reasons if reason not in old]
+            )
             if new and not wanted.gone:
                 return WaitEnd(False, "\n\n".join(new), rejected=True)
             if last:
@@ -101,24 +105,24 @@ def _rejects(row: dict[str, Any], wanted: Wanted) -> bool:
 
 def _done(rules: Sequence[dict[str, Any]], wanted: Wanted, *, ready: bool) -> str | None:
     rule = printable(wanted.id)
-    running = [each for each in rules if wanted.runs(each)]
+    running = [row for row in rules if wanted.runs(row)]
     if wanted.gone:
         # One that has just started knows no rules yet.
         return None if running or not ready else f"{rule} is gone"
-    for each in running:
-        if each["state"] in _RUNS:
+    for row in running:
+        if row["state"] in _RUNS:
             return (
-                f"{rule} version {each.get('version')} is {each['state']} since batch"
-                f" {each.get('since_batch')}"
+                f"{rule} version {row.get('version')} is {row['state']} since batch"
+                f" {row.get('since_batch')}"
             )
     return None
 
 
 def _too_late(rules: Sequence[dict[str, Any]], wanted: Wanted, limit_ms: int) -> str:
     states = [
-        f"version {each.get('version')} is {printable(str(each['state']))}"
-        for each in rules
-        if each["id"] == wanted.id and each["state"] != REJECTED
+        f"version {row.get('version')} is {printable(str(row['state']))}"
+        for row in rules
+        if row["id"] == wanted.id and row["state"] != REJECTED
     ]
     what = "not gone" if wanted.gone else "not active"
     version = "" if wanted.version is None else f" version {wanted.version}"
@@ -127,4 +131,4 @@ def _too_late(rules: Sequence[dict[str, Any]], wanted: Wanted, limit_ms: int) ->
         f" {', '.join(states) or 'the job has no such rule'}"
     )
     # A file that is no YAML has no rule's id.
-    return "\n\n".join([text, *reasons_of([each for each in rules if each["state"] == REJECTED])])
+    return "\n\n".join([text, *reasons_of([row for row in rules if row["state"] == REJECTED])])

@@ -27,7 +27,7 @@ class RegistrySettings:
     key_password: str | None = field(default=None, repr=False)
     timeout_seconds: float = 10.0
     max_attempts: int = 5
-    first_wait_seconds: float = 0.2
+    first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 10.0
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from spark_cep.documents.nearest import nearest
@@ -20,7 +21,7 @@ letters in four."""
 def cautions(rule: Rule) -> Iterator[Finding]:
     """Every warning about the rule."""
     for check in _CHECKS:
-        yield from check(rule)
+        yield from (replace(finding, warning=True) for finding in check(rule))
 
 
 def warn_no_key(rule: Rule) -> Iterator[Finding]:
@@ -30,7 +31,6 @@ def warn_no_key(rule: Rule) -> Iterator[Finding]:
             "the rule has no `key`: all its events go through one partition",
             ("id",),
             "`key` with one or more expressions over the event",
-            warning=True,
         )
 
 
@@ -42,7 +42,6 @@ def warn_greedy_last(rule: Rule) -> Iterator[Finding]:
                 f"`greedy` has no effect on `{placed.step.name}`: nothing follows it",
                 "greedy",
                 "`greedy` on a step that another one follows",
-                warning=True,
             )
 
 
@@ -60,7 +59,6 @@ def warn_swallowed(rule: Rule) -> Iterator[Finding]:
                 "where" if step.where is not None else "step",
                 f"a condition of `{loop.name}` that excludes the events of `{step.name}`; or"
                 f" `until` on `{loop.name}`, or no `greedy`",
-                warning=True,
             )
 
 
@@ -98,7 +96,6 @@ def warn_void_not(rule: Rule) -> Iterator[Finding]:
                 " after it with nothing to take between them",
                 "after",
                 "`not_next` first, then `not_followed_by`; two `not_followed_by` as one, with OR",
-                warning=True,
             )
 
 
@@ -123,7 +120,6 @@ def warn_endless_loop(rule: Rule) -> Iterator[Finding]:
                 " its partial matches stay until a limit drops them",
                 "times",
                 "`within` on the rule, or `until` on the loop",
-                warning=True,
             )
 
 
@@ -135,7 +131,6 @@ def warn_skip_without_window(rule: Rule) -> Iterator[Finding]:
             " match holds matches back",
             ("after_match",),
             "`within` on the rule",
-            warning=True,
         )
 
 
@@ -150,7 +145,6 @@ def warn_cost(rule: Rule) -> Iterator[Finding]:
                 " the partial matches",
                 "loop",
                 "`relaxed` or `consecutive`; or `times` with an upper bound",
-                warning=True,
             )
     branching = [p for p in placed if p.step.after is Contiguity.FOLLOWED_BY_ANY]
     if loops and len(branching) > 1:
@@ -160,7 +154,6 @@ def warn_cost(rule: Rule) -> Iterator[Finding]:
             " every event that fits",
             "after",
             "`followed_by`; or `times` with an upper bound; or a short window",
-            warning=True,
         )
 
 
@@ -181,7 +174,6 @@ def warn_later_steps(rule: Rule) -> Iterator[Finding]:
                     (*here.path, field),
                     "references to steps that come before, or to the step itself",
                     here.step.name,
-                    warning=True,
                     offsets=mention(expression, name),
                 )
 
@@ -202,7 +194,6 @@ def warn_misspelt_step(rule: Rule) -> Iterator[Finding]:
                     path,
                     f"did you mean the step `{meant}`?",
                     step,
-                    warning=True,
                     offsets=mention(expression, name),
                 )
 

@@ -40,11 +40,9 @@ class Placed:
     last: bool
     parents: tuple[Placed, ...] = ()
 
-    def finding(
-        self, message: str, field: str, allowed: str | None = None, *, warning: bool = False
-    ) -> Finding:
+    def finding(self, message: str, field: str, allowed: str) -> Finding:
         """A finding about one of the step's fields."""
-        return Finding(message, (*self.path, field), allowed, self.step.name, warning)
+        return Finding(message, (*self.path, field), allowed, self.step.name)
 
 
 def place_steps(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -10,14 +11,14 @@ from spark_cep.documents.places import Path, Places
 from spark_cep.errors import Problem
 from spark_cep.pattern.checks.findings import Finding
 from spark_cep.pattern.checks.references import check_references
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.sql import found_endless, found_order, found_warnings
-from spark_cep.pattern.sql.places import StatementProblem
 from spark_cep.pattern.tree import Limits, PreviousVersion, Rule
 
 FIELD: Final = "sql"
 PATH: Final[Path] = (FIELD,)
 
-SAID_BY_STATEMENT: Final[Mapping[str, str]] = MappingProxyType(
+IN_STATEMENT: Final[Mapping[str, str]] = MappingProxyType(
     {
         "events": "FROM names the input",
         "key": "PARTITION BY names the columns of the key",
@@ -30,14 +31,14 @@ SAID_BY_STATEMENT: Final[Mapping[str, str]] = MappingProxyType(
         "java_classes": "no `java_classes`, which goes with `ververica`",
     }
 )
-"""Fields of other rules, and what says the same in SQL."""
+"""Fields of other rules that a statement replaces, and the clause of SQL for each."""
 
 
-def said_twice(data: Mapping[str, Any], places: Places) -> list[Problem]:
+def beside_statement(data: Mapping[str, Any], places: Places) -> list[Problem]:
     """Return a problem for each field that the document must not have beside its statement."""
     return [
         places.problem(f"`{name}` cannot stand beside `{FIELD}`", (name,), allowed=help_, at="key")
-        for name, help_ in SAID_BY_STATEMENT.items()
+        for name, help_ in IN_STATEMENT.items()
         if name in data
     ]
 
@@ -69,14 +70,13 @@ def check_fields(rule: Rule) -> Iterator[Finding]:
 def warn_sql(rule: Rule) -> Iterator[Finding]:
     """Every warning about a rule in SQL."""
     if rule.query is not None:
-        for found in found_endless(rule.query):
-            # Not so of a job whose input ends, nor of a test, which closes its own.
-            message = f"a job whose input does not end refuses this rule: {found.message}"
-            yield finding(found._replace(message=message), warning=True)
-        for found in found_warnings(rule.query):
-            yield finding(found, warning=True)
+        # Not so of a job whose input ends, nor of a test, which closes its own.
+        refused = "a job whose input does not end refuses this rule: {}".format
+        endless = (p._replace(message=refused(p.message)) for p in found_endless(rule.query))
+        for problem in (*endless, *found_warnings(rule.query)):
+            yield replace(finding(problem), warning=True)
 
 
-def finding(found: StatementProblem, *, warning: bool = False) -> Finding:
+def finding(problem: TextProblem) -> Finding:
     """Return a problem of the statement as a finding about the rule."""
-    return Finding(found.message, PATH, found.allowed, warning=warning, offsets=found.span)
+    return Finding(problem.message, PATH, problem.allowed, offsets=problem.span)

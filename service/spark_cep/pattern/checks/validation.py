@@ -173,11 +173,33 @@ def check_times(placed: Placed) -> Iterator[Finding]:
         )
 
 
-def check_loop(placed: Placed) -> Iterator[Finding]:
-    """``loop`` needs repetitions."""
+_NOT_ON_GROUPS = {
+    "greedy": "`greedy` on a step that repeats",
+    "gap": "`gap` on a step that repeats; or `within: {gap: …}` for the whole rule",
+}
+
+
+def check_repetition(placed: Placed) -> Iterator[Finding]:
+    """``loop``, ``greedy`` and ``gap`` need a step that repeats, the latter two no group."""
     step = placed.step
-    if step.loop is not Loop.RELAXED and step.times is None and not step.negative:
+    if step.negative:
+        return
+    repeated = {"greedy": step.greedy, "gap": step.gap_ms is not None}
+    for field in (name for name, present in repeated.items() if present):
+        if step.group is not None:
+            message = f"`{field}` does not apply to the group `{step.name}`"
+            yield placed.finding(message, field, _NOT_ON_GROUPS[field])
+        elif step.times is None:
+            message = f"`{field}` on `{step.name}`, which does not repeat"
+            yield placed.finding(message, field, f"`{field}` together with `times`")
+    if step.loop is not Loop.RELAXED and step.times is None:
         yield placed.finding(*loop_on_single(step.name, step.loop.value))
+    elif step.greedy and step.group is None and step.loop is Loop.COMBINATIONS:
+        yield placed.finding(
+            f"`greedy` does not go with `loop: combinations` on `{step.name}`",
+            "greedy",
+            "`greedy` with `loop: relaxed` or `consecutive`; or `combinations` without `greedy`",
+        )
 
 
 def loop_on_single(step: str, loop: str) -> tuple[str, str, str]:
@@ -187,31 +209,6 @@ def loop_on_single(step: str, loop: str) -> tuple[str, str, str]:
         "loop",
         "`loop` together with `times`",
     )
-
-
-def check_greedy(placed: Placed) -> Iterator[Finding]:
-    """``greedy`` needs a step that repeats, no group, and a loop without combinations."""
-    step = placed.step
-    if not step.greedy or step.negative:
-        return
-    if step.group is not None:
-        yield placed.finding(
-            f"`greedy` does not apply to the group `{step.name}`",
-            "greedy",
-            "`greedy` on a step that repeats",
-        )
-    elif step.times is None:
-        yield placed.finding(
-            f"`greedy` on `{step.name}`, which does not repeat",
-            "greedy",
-            "`greedy` together with `times`",
-        )
-    elif step.loop is Loop.COMBINATIONS:
-        yield placed.finding(
-            f"`greedy` does not go with `loop: combinations` on `{step.name}`",
-            "greedy",
-            "`greedy` with `loop: relaxed` or `consecutive`; or `combinations` without `greedy`",
-        )
 
 
 def check_until(placed: Placed) -> Iterator[Finding]:
@@ -224,23 +221,6 @@ def check_until(placed: Placed) -> Iterator[Finding]:
         "until",
         "`until` with `times` that has no upper bound, such as `1+` or `2+`",
     )
-
-
-def check_step_gap(placed: Placed) -> Iterator[Finding]:
-    """``gap`` needs a single step that repeats."""
-    step = placed.step
-    if step.gap_ms is None or step.negative:
-        return
-    if step.group is not None:
-        yield placed.finding(
-            f"`gap` does not apply to the group `{step.name}`",
-            "gap",
-            "`gap` on a step that repeats; or `within: {gap: …}` for the whole rule",
-        )
-    elif step.times is None:
-        yield placed.finding(
-            f"`gap` on `{step.name}`, which does not repeat", "gap", "`gap` together with `times`"
-        )
 
 
 def check_group(placed: Placed) -> Iterator[Finding]:
@@ -362,10 +342,8 @@ _STEP_CHECKS: tuple[Callable[[Placed], Iterator[Finding]], ...] = (
     check_optional_before_not,
     check_optional_after_greedy,
     check_times,
-    check_loop,
-    check_greedy,
+    check_repetition,
     check_until,
-    check_step_gap,
     check_group,
     check_group_end,
 )

@@ -1,7 +1,7 @@
 """The one text of a rule: YAML in a fixed order, defaults left out, expressions in canonical form.
 
 ``load_rules(to_yaml(rule), …)`` gives an equal rule for every rule that validation lets pass. Two
-texts of the same meaning have one canonical text, so it is what fingerprints are made from.
+texts of the same rule have one canonical text, so it is what fingerprints are made from.
 """
 
 from __future__ import annotations

@@ -141,12 +141,12 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
     around = replace(document.places, rule=named)
     in_sql = sql_rule.FIELD in data
     if in_sql:
-        unsaid = sql_rule.said_twice(data, around)
-        data = {n: value for n, value in data.items() if n not in sql_rule.SAID_BY_STATEMENT}
+        field_problems = sql_rule.beside_statement(data, around)
+        data = {n: value for n, value in data.items() if n not in sql_rule.IN_STATEMENT}
     else:
-        ordinary, around, unsaid = rewritten(data, around)
+        ordinary, around, field_problems = rewritten(data, around)
         if ordinary is None:
-            return None, unsaid
+            return None, field_problems
         data = ordinary
     written = _written_steps(data.get("pattern"), ("pattern",))
     steps = {path: step["step"] for path, step in written if isinstance(step.get("step"), str)}
@@ -159,11 +159,11 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
     empty = islice(_empty(data, ()), MOST_PROBLEMS)
     wrong |= {path: _no_value(path, places) for path in empty if path not in wrong}
     read = (_of_statement if in_sql else _of_steps)(data, places, wrong)
-    found = sorted((*wrong.values(), *unsaid, *read.problems), key=_place)
+    problems = sorted((*wrong.values(), *field_problems, *read.problems), key=_place)
     if read.rule is None:
-        return None, _first(found, places)
+        return None, _first(problems, places)
     warnings = tuple(sorted(read.warnings, key=_place))
-    return LoadedRule(read.rule, warnings, places), _first(found, places)
+    return LoadedRule(read.rule, warnings, places), _first(problems, places)
 
 
 class _Read(NamedTuple):
@@ -290,7 +290,7 @@ def _texts(data: Mapping[str, Any]) -> dict[Path, str]:
 
 
 def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Problem]]:
-    """The expressions by path; those that are wrong are left out, and said."""
+    """The expressions by path; those that are wrong are left out, with their problems."""
     names = frozenset(places.steps.values())
     expressions: dict[Path, Expression] = {}
     problems: list[Problem] = []
@@ -312,11 +312,8 @@ def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Prob
         else:
             cut = _CUT if places.ends_at_comment(path) and _is_open(text) else None
             for problem in {p.message: p for p in reversed(found.problems)}.values():
-                offsets = (problem.start, problem.end)
-                allowed = cut or problem.allowed
-                problems.append(
-                    places.problem(problem.message, path, allowed=allowed, offsets=offsets)
-                )
+                message, span, allowed = problem
+                problems.append(places.problem(message, path, allowed=cut or allowed, offsets=span))
     return expressions, problems
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from spark_cep.pattern.checks.sql_rule import FIELD, SAID_BY_STATEMENT
+from spark_cep.pattern.checks.sql_rule import FIELD, IN_STATEMENT
 from spark_cep.pattern.document.shape import RuleShape, SqlRuleShape
 from spark_cep.pattern.ververica.format import FormatShape
 
@@ -20,11 +20,11 @@ def rule_schema() -> dict[str, Any]:
     of_sql = SqlRuleShape.model_json_schema()["properties"]
     schema["properties"][FIELD] = of_sql[FIELD]
     schema = _without_nulls(schema)
-    # Its nulls say something, and are written by the programs that make it.
+    # Programs that make this JSON write its nulls.
     schema["$defs"] |= {name: _without_titles(part) for name, part in foreign.items()}
     schema["required"] = ["id"]
     schema["oneOf"] = [{"required": [name]} for name in ("pattern", "ververica", FIELD)]
-    others = {"ververica": ("pattern", "within", "after_match"), FIELD: SAID_BY_STATEMENT}
+    others = {"ververica": ("pattern", "within", "after_match"), FIELD: IN_STATEMENT}
     schema["dependentSchemas"] = {
         kind: {"properties": dict.fromkeys(names, False)} for kind, names in others.items()
     }

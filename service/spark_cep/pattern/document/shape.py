@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, time
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -109,9 +109,13 @@ TimesField = Annotated[
         }
     ),
 ]
-Texts = Annotated[
-    Annotated[Text, Tag("<one>")] | Annotated[list[Text], Tag("<many>"), Field(min_length=1)],
-    Discriminator(_form),
+_One = TypeVar("_One")
+_Mapping = TypeVar("_Mapping")
+_Many = Annotated[list[Text], Tag("<many>"), Field(min_length=1)]
+OneOrMany = Annotated[Annotated[_One, Tag("<one>")] | _Many, Discriminator(_form)]
+OneOrMapping = Annotated[
+    Annotated[_One, Tag("<one>")] | Annotated[_Mapping, Tag("<mapping>")],
+    Discriminator(lambda value: "<mapping>" if isinstance(value, dict) else "<one>"),
 ]
 Count = Annotated[int, Field(ge=1, le=MOST_COUNTED)]
 Version = Annotated[int, Field(ge=1, le=MOST_VERSION)]
@@ -171,14 +175,7 @@ class EmitShape(DocumentShape):
         description="for each measure its name and a SQL expression over the matched events,"
         " such as `COUNT(fail.*)`",
     )
-    events: (
-        Annotated[
-            Annotated[Literal["all", "none"], Tag("<one>")]
-            | Annotated[list[Text], Tag("<many>"), Field(min_length=1)],
-            Discriminator(_form),
-        ]
-        | None
-    ) = Field(
+    events: OneOrMany[Literal["all", "none"]] | None = Field(
         default=None,
         description="what travels with a match of each event: `all` (its original bytes), `none`"
         " (default), or a list of columns",
@@ -289,10 +286,10 @@ class RuleFields(DocumentShape):
 class RuleShape(RuleFields):
     """A rule of spark-cep: what to look for in a stream of events, and what to say about it."""
 
-    events: Texts | None = Field(
+    events: OneOrMany[Text] | None = Field(
         default=None, description="the name of an input, or a list of them; absent: the only one"
     )
-    key: Texts | None = Field(
+    key: OneOrMany[Text] | None = Field(
         default=None,
         description="a SQL expression over the event, or a list of them; absent: all events"
         " belong together",
@@ -316,24 +313,13 @@ class RuleShape(RuleFields):
         description="with `ververica`: for each Java class of a condition its SQL condition,"
         " `$1`, `$2` … for its arguments",
     )
-    within: (
-        Annotated[
-            Annotated[Duration, Tag("<one>")] | Annotated[WithinShape, Tag("<mapping>")],
-            Discriminator(lambda value: "<mapping>" if isinstance(value, dict) else "<one>"),
-        ]
-        | None
-    ) = Field(
+    within: OneOrMapping[Duration, WithinShape] | None = Field(
         default=None,
         description="the window: a duration from first to last event such as `10 minutes`, or"
         " `max` (first to last) and `gap` (previous to current)",
     )
     after_match: (
-        Annotated[
-            Annotated[Literal["no_skip", "skip_to_next", "skip_past_last_event"], Tag("<one>")]
-            | Annotated[SkipToShape, Tag("<mapping>")],
-            Discriminator(lambda value: "<mapping>" if isinstance(value, dict) else "<one>"),
-        ]
-        | None
+        OneOrMapping[Literal["no_skip", "skip_to_next", "skip_past_last_event"], SkipToShape] | None
     ) = Field(
         default=None,
         description="`no_skip` (default), `skip_to_next`, `skip_past_last_event`,"

@@ -7,7 +7,7 @@
     SELECT … FROM ticks MATCH_RECOGNIZE ( … )
 
 The comment is all lines that begin with ``--`` at the file's beginning; without the dashes they are
-a mapping in YAML. What it says and the statement are read as the document ``{id: …, sql: …}``.
+a mapping in YAML. Its fields and the statement are read as the document ``{id: …, sql: …}``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ALLOWED = "`-- id: NAME`, and other fields of a rule in YAML, at the file's beg
 
 
 def read_sql_file(text: str, source: str) -> Document:
-    """The document that the text of a file says."""
+    """The document in the text of a file."""
     lines = tuple(_LINE_END.split(text.removeprefix("\ufeff")))
     begins = _length_of_comment(lines)
     fields, places, problems = _read_comment(lines[:begins], source)

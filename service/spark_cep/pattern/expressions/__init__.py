@@ -44,7 +44,7 @@ from spark_cep.pattern.expressions.evaluation.evaluate import bind
 from spark_cep.pattern.expressions.evaluation.evaluators import Evaluator
 from spark_cep.pattern.expressions.functions.aggregation import aggregate
 from spark_cep.pattern.expressions.nodes import ALL_STEPS, ColumnPath, Expression, LookBack
-from spark_cep.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem
 from spark_cep.pattern.expressions.reading.parsing import parse, parse_of_rows
 from spark_cep.pattern.expressions.reading.reader import MAX_DEPTH, MAX_TREE
 from spark_cep.pattern.expressions.reading.syntax import MAX_TEXT
@@ -60,10 +60,10 @@ __all__ = [
     "Evaluator",
     "Expression",
     "ExpressionError",
-    "ExpressionProblem",
     "Leaf",
     "LookBack",
     "Or",
+    "TextProblem",
     "aggregate",
     "bind",
     "boolean_structure",

@@ -7,6 +7,7 @@ month's last day where it has fewer.
 
 from __future__ import annotations
 
+import operator
 import re
 from calendar import monthrange
 from collections.abc import Callable
@@ -45,7 +46,7 @@ def unit_of(word: str) -> str | None:
 
 
 def interval(text: str) -> timedelta | Months | str:
-    """The interval that ``1 HOUR 30 MINUTES`` says; a sentence where it says none."""
+    """The interval of a text such as ``1 HOUR 30 MINUTES``; a sentence on what is wrong with it."""
     place = months = micros = 0
     kinds = set()
     while part := _PART.match(text, place):
@@ -125,20 +126,16 @@ def _subtract(left: Any, right: Any) -> Any:
     return left - right
 
 
-def _multiply(left: Any, right: Any) -> Any:
-    return left * right
-
-
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": _add,
     "-": _subtract,
-    "*": _multiply,
+    "*": operator.mul,
 }
 
 
-def time_arithmetic(operator: str) -> Callable[[Any, Any], Any]:
-    """The computation of ``left operator right`` where one of them is a time or an interval."""
-    compute = _ARITHMETIC.get(operator)
+def time_arithmetic(sign: str) -> Callable[[Any, Any], Any]:
+    """The computation of ``left sign right`` where one of them is a time or an interval."""
+    compute = _ARITHMETIC.get(sign)
 
     def run(left: Any, right: Any) -> Any:
         if compute is None:

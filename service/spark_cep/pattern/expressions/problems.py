@@ -1,38 +1,41 @@
-"""Problems of an expression, with their places in its text."""
+"""Problems of an expression or a statement, with their places in its text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from spark_cep.errors import SparkCepError
 
 
-@dataclass(frozen=True, slots=True)
-class ExpressionProblem:
-    """One reason to refuse an expression.
-
-    ``start`` and ``end`` are character offsets into the text (``end`` is exclusive). ``allowed``
-    says what would have been right, as a sentence.
-    """
+class TextProblem(NamedTuple):
+    """One reason to refuse an expression or a statement: offsets of its characters (the end is
+    exclusive), and what would have been right."""
 
     message: str
-    start: int
-    end: int
+    span: tuple[int, int]
     allowed: str | None = None
+
+    def overlaps(self, other: TextProblem) -> bool:
+        """Return whether both are about the same place."""
+        return self.span[0] < other.span[1] and other.span[0] < self.span[1]
+
+    def moved(self, start: int) -> TextProblem:
+        """The problem in a text in which its own begins at ``start``."""
+        return self._replace(span=(start + self.span[0], start + self.span[1]))
 
 
 class ExpressionError(SparkCepError):
     """An expression is refused; ``problems`` holds every reason found, in the order of the text."""
 
-    def __init__(self, problems: Sequence[ExpressionProblem]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda problem: (problem.start, problem.end)))
+    def __init__(self, problems: Sequence[TextProblem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda problem: problem.span))
         super().__init__("; ".join(problem.message for problem in self.problems))
 
-    def __reduce__(self) -> tuple[type[ExpressionError], tuple[tuple[ExpressionProblem, ...]]]:
+    def __reduce__(self) -> tuple[type[ExpressionError], tuple[tuple[TextProblem, ...]]]:
         return type(self), (self.problems,)
 
 
 def refused(message: str, span: tuple[int, int], allowed: str | None = None) -> ExpressionError:
     """The error of one problem."""
-    return ExpressionError([ExpressionProblem(message, *span, allowed)])
+    return ExpressionError([TextProblem(message, span, allowed)])

@@ -3,7 +3,7 @@
 ``syntax`` reads the text with a grammar (``grammar.lark``) into a *statement*, whose expressions
 are cut out and not yet read. ``analysis`` reads those in their places, holds the statement against
 the rules of the standard and, where it is known, the type of the input's events, and gives a
-*query*, in which every name is resolved. All mistakes are told at once, each with its place.
+*query*, in which every name is resolved. All mistakes are reported at once, each with its place.
 ``cautions`` says what a stream, which has no end, would never decide; ``spelling`` writes out what
 only the type of the events says.
 

@@ -21,9 +21,10 @@ from spark_cep.pattern.expressions import (
     parse_of_rows,
 )
 from spark_cep.pattern.expressions.nodes import Column, Literal, Node
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.expressions.reading.row_scope import RowPatternScope, column_of
 from spark_cep.pattern.sql.outputs import outputs_of
-from spark_cep.pattern.sql.places import StatementProblem, problem
+from spark_cep.pattern.sql.places import located
 from spark_cep.pattern.sql.program_size import MAX_PROGRAM, program_size
 from spark_cep.pattern.sql.query import Measure, Query, Sort
 from spark_cep.pattern.sql.row_pattern import Exclusion, PatternVariable, Permutation, Span, walk
@@ -33,7 +34,7 @@ from spark_cep.pattern.types import BOOLEAN, UNKNOWN, RecordType, SqlType, colum
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE"
 _COUNTED = 10**12
-# In place of one that is wrong, so that nothing else is told for want of a window.
+# In place of one that is wrong, so that nothing else is reported for want of a window.
 _SOME_WINDOW = 1
 
 
@@ -42,34 +43,34 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
 
     ``source`` names the text in messages; ``event`` is the type of the input's events.
     """
-    query, found = examine_query(text, source, event)
-    if query is None or found:
-        raise RuleSetError([problem(text, source, each) for each in found])
+    query, problems = examine_query(text, source, event)
+    if query is None or problems:
+        raise RuleSetError([located(text, source, problem) for problem in problems])
     return query
 
 
 def examine_query(
     text: str, source: str, event: RecordType | None = None
-) -> tuple[Query | None, list[StatementProblem]]:
+) -> tuple[Query | None, list[TextProblem]]:
     """The query of a text, as far as it can be read, and all that is wrong with it. If anything is,
     the query cannot be used."""
-    statement, found = read_statement(text, source)
+    statement, problems = read_statement(text, source)
     if statement is None:
-        return None, found
+        return None, problems
     analysis = Analysis(statement, event)
     query = analysis.query()
-    # What stands where the grammar is broken is not read as it was meant.
-    of_meaning = [each for each in analysis.found if not any(map(each.overlaps, found))]
-    found = sorted({*found, *of_meaning}, key=lambda each: each.span)
-    return query, found[:MOST_PROBLEMS]
+    # Text where the grammar is broken is not read as its author meant it.
+    others = [other for other in analysis.problems if not any(map(other.overlaps, problems))]
+    problems = sorted({*problems, *others}, key=lambda problem: problem.span)
+    return query, problems[:MOST_PROBLEMS]
 
 
 class Analysis:
-    """One statement and all that is wrong with it (``found``). ``respelt``: where a column stands,
-    perhaps behind a variable, that the events spell otherwise, and how."""
+    """One statement and its problems. ``respelt``: the places of columns, perhaps behind a
+    variable, that the events spell otherwise, and their spelling there."""
 
     def __init__(self, statement: Statement, event: RecordType | None) -> None:
-        self.found: list[StatementProblem] = []
+        self.problems: list[TextProblem] = []
         self.respelt: list[tuple[Span, ColumnPath]] = []
         self._statement = statement
         self._event = event
@@ -81,18 +82,18 @@ class Analysis:
         self._unions = self._read_unions()
 
     def query(self) -> Query:
-        """The query, to be used only if nothing was found to be wrong."""
+        """The query, to be used only if nothing is wrong."""
         statement = self._statement
         self._check_clause()
-        partition = tuple(self._column(each, "PARTITION BY") for each in statement.partition)
+        partition = tuple(self._column(column, "PARTITION BY") for column in statement.partition)
         order = tuple(
             Sort(
-                self._column(each.column, "ORDER BY"),
-                each.descending,
-                bool(each.nulls_first),
-                each.column.span,
+                self._column(item.column, "ORDER BY"),
+                item.descending,
+                bool(item.nulls_first),
+                item.column.span,
             )
-            for each in statement.order
+            for item in statement.order
         )
         measures = tuple(self._measures())
         target = statement.after_match.target
@@ -100,8 +101,8 @@ class Analysis:
         if target is not None:
             known = self._known(target, self._unions, "pattern variables")
             target_variables = self._unions[known] if known else ()
-        outputs, found = outputs_of(statement, self._event, partition, order, measures)
-        self.found += found
+        outputs, problems = outputs_of(statement, self._event, partition, order, measures)
+        self.problems += problems
         return Query(
             text=statement.text,
             source=statement.source,
@@ -120,14 +121,14 @@ class Analysis:
             outputs=outputs,
             event=self._event,
             input_span=statement.input.span,
-            partition_spans=tuple(each.span for each in statement.partition),
+            partition_spans=tuple(column.span for column in statement.partition),
             define_starts={
-                each.variable.name: each.condition.span[0] for each in statement.defines
+                define.variable.name: define.condition.span[0] for define in statement.defines
             },
         )
 
     def _refuse(self, message: str, span: tuple[int, int], allowed: str | None = None) -> None:
-        self.found.append(StatementProblem(message, span, allowed))
+        self.problems.append(TextProblem(message, span, allowed))
 
     def _known(self, name: Named, known: Iterable[str], what: str) -> str | None:
         names = list(known)
@@ -145,9 +146,11 @@ class Analysis:
                 self._refuse(f"`{name.written}` is a variable of the pattern", name.span)
             elif name.name in unions:
                 self._refuse(f"SUBSET `{name.written}` is there twice", name.span)
-            known = [self._known(each, self._variables, "pattern variables") for each in members]
-            of = tuple(dict.fromkeys(each for each in known if each is not None))
-            unions.setdefault(name.name, of)
+            known = [
+                self._known(member, self._variables, "pattern variables") for member in members
+            ]
+            variables = dict.fromkeys(variable for variable in known if variable is not None)
+            unions.setdefault(name.name, tuple(variables))
         return unions
 
     def _check_clause(self) -> None:
@@ -222,11 +225,7 @@ class Analysis:
             return None
 
     def _place(self, text: Fragment, error: ExpressionError) -> None:
-        start = text.span[0]
-        self.found += [
-            StatementProblem(each.message, (start + each.start, start + each.end), each.allowed)
-            for each in error.problems
-        ]
+        self.problems += [problem.moved(text.span[0]) for problem in error.problems]
 
     def _column(self, text: Fragment, clause: str) -> ColumnPath:
         try:

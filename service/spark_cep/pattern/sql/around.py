@@ -1,6 +1,6 @@
 """The text around the clause: parts that a query may have and a rule may not.
 
-The grammar alone would tell of a word in the middle of it, or take WHERE for the result's name.
+The grammar alone would report a word in the middle of it, or take WHERE for the result's name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from types import MappingProxyType
 
-from spark_cep.pattern.sql.places import StatementProblem
+from spark_cep.pattern.expressions.problems import TextProblem
 
 _INSTEAD = MappingProxyType(
     {
@@ -48,7 +48,7 @@ _ORDER = (
 _NEXT = re.compile(r"\w+|[(,]")
 
 
-def around_clause(text: str, code: str) -> tuple[str, list[StatementProblem]]:
+def around_clause(text: str, code: str) -> tuple[str, list[TextProblem]]:
     """The text with blanks for what a rule cannot have around its clause, and what that is.
     ``code`` is the text with blanks for comments and strings, and ``_`` for quoted names."""
     words = list(_outer(code))
@@ -56,7 +56,7 @@ def around_clause(text: str, code: str) -> tuple[str, list[StatementProblem]]:
     if "MATCH_RECOGNIZE" not in names:
         return text, []
     clause = names.index("MATCH_RECOGNIZE")
-    found: list[StatementProblem] = []
+    problems: list[TextProblem] = []
     begins = next((end for name, end in reversed(words[:clause]) if name == "FROM"), None)
     if begins is not None:
         ends = words[clause][1] - len("MATCH_RECOGNIZE")
@@ -64,9 +64,9 @@ def around_clause(text: str, code: str) -> tuple[str, list[StatementProblem]]:
         place = ends if at is None else at.end()
         word = _NEXT.match(code, place, ends)
         if word is not None and word[0].upper() in _INSTEAD:
-            said = "a sub-query" if word[0] == "(" else f"`{word[0]}`"
+            shown = "a sub-query" if word[0] == "(" else f"`{word[0]}`"
             allowed = _INSTEAD[word[0].upper()]
-            found.append(StatementProblem(f"{said} cannot stand in FROM", word.span(), allowed))
+            problems.append(TextProblem(f"{shown} cannot stand in FROM", word.span(), allowed))
             name = "_" if word[0] == "(" else " "
             text = text[:place] + name + _blank(text[place + 1 : ends]) + text[ends:]
     closes = next((end for name, end in words[clause:] if name == ")"), len(text))
@@ -75,18 +75,18 @@ def around_clause(text: str, code: str) -> tuple[str, list[StatementProblem]]:
     if behind is not None and word is not None:
         if behind["end"]:
             message, allowed = "a rule is one statement", "a file, or a document, for each"
-            found.append(StatementProblem(message, word.span(), allowed))
+            problems.append(TextProblem(message, word.span(), allowed))
             text = text[: word.start()]
         elif word[0].upper() in _INSTEAD:
             message = f"`{word[0]}` cannot follow the clause, which ends the statement"
-            found.append(StatementProblem(message, word.span(), _INSTEAD[word[0].upper()]))
+            problems.append(TextProblem(message, word.span(), _INSTEAD[word[0].upper()]))
             text = text[: word.start()]
-    return text, found
+    return text, problems
 
 
-def parts_out_of_order(code: str) -> StatementProblem | None:
+def parts_out_of_order(code: str) -> TextProblem | None:
     """The first part of the clause that stands behind one that it must precede. An expression
-    cannot contain the words of one, so it would be told as a part of the expression before it."""
+    cannot contain the words of one, so the grammar would report it in the expression before it."""
     begins = re.search(r"\bMATCH_RECOGNIZE\s*\(", code, re.IGNORECASE)
     depth, last = 1, None
     for part in _PART.finditer(code, len(code) if begins is None else begins.end()):
@@ -97,7 +97,7 @@ def parts_out_of_order(code: str) -> StatementProblem | None:
             continue
         if last is not None and part.lastindex < (last.lastindex or 0):
             message = f"{_plain(part)} must stand before {_plain(last)}"
-            return StatementProblem(message, part.span(), _ORDER)
+            return TextProblem(message, part.span(), _ORDER)
         last = part
     return None
 

@@ -20,8 +20,9 @@ from spark_cep.pattern.expressions.nodes import (
     RowReference,
     walk,
 )
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.sql import row_pattern
-from spark_cep.pattern.sql.places import StatementProblem, problem
+from spark_cep.pattern.sql.places import located
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.sql.row_pattern import (
     Alternation,
@@ -44,19 +45,19 @@ def stream_refusals(query: Query, event_time: ColumnPath | None = None) -> list[
     return _placed(query, found_refusals(query, event_time))
 
 
-def found_refusals(query: Query, event_time: ColumnPath | None = None) -> list[StatementProblem]:
+def found_refusals(query: Query, event_time: ColumnPath | None = None) -> list[TextProblem]:
     """Return the refusals with the offsets of their places."""
     found = (*found_endless(query), *found_order(query, event_time))
-    return sorted(found, key=lambda each: each.span)
+    return sorted(found, key=lambda problem: problem.span)
 
 
-def found_endless(query: Query) -> list[StatementProblem]:
+def found_endless(query: Query) -> list[TextProblem]:
     """Return the parts that only the end of a partition decides, which an endless input never
     has."""
     return [*_ends(query), *_endless(query)]
 
 
-def found_order(query: Query, event_time: ColumnPath | None = None) -> list[StatementProblem]:
+def found_order(query: Query, event_time: ColumnPath | None = None) -> list[TextProblem]:
     """Return the problems of ORDER BY, which must be the event time. ``event_time`` ``None``: its
     column is unknown."""
     return list(_order(query, event_time))
@@ -67,26 +68,24 @@ def stream_warnings(query: Query) -> list[Problem]:
     return _placed(query, found_warnings(query))
 
 
-def found_warnings(query: Query) -> list[StatementProblem]:
+def found_warnings(query: Query) -> list[TextProblem]:
     """Return the warnings with the offsets of their places."""
     found = (*_one_partition(query), *_open_tail(query), *_later_rows(query))
-    return sorted(found, key=lambda each: each.span)
+    return sorted(found, key=lambda problem: problem.span)
 
 
-def _placed(query: Query, found: Iterable[StatementProblem]) -> list[Problem]:
-    return [problem(query.text, query.source, each) for each in found]
+def _placed(query: Query, found: Iterable[TextProblem]) -> list[Problem]:
+    return [located(query.text, query.source, problem) for problem in found]
 
 
-def _ends(query: Query) -> Iterator[StatementProblem]:
+def _ends(query: Query) -> Iterator[TextProblem]:
     for node in row_pattern.walk(query.pattern):
         if isinstance(node, Anchor) and node.sign == "$":
             message = "$ never holds: a stream has no last row"
-            yield StatementProblem(
-                message, node.span, "a pattern without $; WITHIN ends what is open"
-            )
+            yield TextProblem(message, node.span, "a pattern without $; WITHIN ends what is open")
 
 
-def _endless(query: Query) -> Iterator[StatementProblem]:
+def _endless(query: Query) -> Iterator[TextProblem]:
     """Greedy loops that take any row: the match would be final at the end of the stream."""
     if query.within_ms is not None:
         return
@@ -95,7 +94,7 @@ def _endless(query: Query) -> Iterator[StatementProblem]:
         if loop and isinstance(node, Quantified) and _takes_any(node.part, query):
             message = f"{node} takes any row, as often as it can: no row ends it"
             allowed = f"a condition in DEFINE, the reluctant {node}?, or {_WITHIN}"
-            yield StatementProblem(message, node.span, allowed)
+            yield TextProblem(message, node.span, allowed)
 
 
 def _takes_any(node: RowPattern, query: Query) -> bool:
@@ -148,13 +147,13 @@ def _may_be_empty(node: RowPattern) -> bool:
             return all(map(_may_be_empty, parts))
 
 
-def _order(query: Query, event_time: ColumnPath | None) -> Iterator[StatementProblem]:
+def _order(query: Query, event_time: ColumnPath | None) -> Iterator[TextProblem]:
     if not query.order:
         return
     if event_time == ():
         for item in query.order:
             message = "rows come in the order of event time, the time of their Kafka record"
-            yield StatementProblem(
+            yield TextProblem(
                 message, item.span, "no ORDER BY; or a column as the input's event_time"
             )
         return
@@ -163,27 +162,27 @@ def _order(query: Query, event_time: ColumnPath | None) -> Iterator[StatementPro
     allowed = f"ORDER BY {name(event_time)}"
     for place, item in enumerate(query.order):
         if place == 0 and item.path != event_time:
-            yield StatementProblem("rows come in the order of event time", item.span, allowed)
+            yield TextProblem("rows come in the order of event time", item.span, allowed)
         elif place == 0 and item.descending:
-            yield StatementProblem("rows come in ascending order", item.span, allowed)
+            yield TextProblem("rows come in ascending order", item.span, allowed)
         elif place:
             message = "rows of equal time come by topic, partition and offset"
-            yield StatementProblem(message, item.span, allowed)
+            yield TextProblem(message, item.span, allowed)
 
 
-def _one_partition(query: Query) -> Iterator[StatementProblem]:
+def _one_partition(query: Query) -> Iterator[TextProblem]:
     if not query.partition:
         message = "without PARTITION BY all rows are one partition, which one task works on"
-        yield StatementProblem(message, query.pattern.span, "PARTITION BY a column")
+        yield TextProblem(message, query.pattern.span, "PARTITION BY a column")
 
 
-def _open_tail(query: Query) -> Iterator[StatementProblem]:
+def _open_tail(query: Query) -> Iterator[TextProblem]:
     if query.within_ms is not None:
         return
     for node in _tails(query.pattern):
         message = f"a match is final only when a row comes that {node} does not take"
         allowed = f"the reluctant {node}?, another variable behind it, or {_WITHIN}"
-        yield StatementProblem(message, node.span, allowed)
+        yield TextProblem(message, node.span, allowed)
 
 
 def _tails(node: RowPattern) -> Iterator[Quantified]:
@@ -208,7 +207,7 @@ def _tails(node: RowPattern) -> Iterator[Quantified]:
                     break
 
 
-def _later_rows(query: Query) -> Iterator[StatementProblem]:
+def _later_rows(query: Query) -> Iterator[TextProblem]:
     for measure in query.measures:
         for node in walk(measure.expression.node):
             value = node.value if isinstance(node, RowReference) else None
@@ -216,4 +215,4 @@ def _later_rows(query: Query) -> Iterator[StatementProblem]:
             if isinstance(value, ColumnAt) and position is not None and position.shift > 0:
                 start, end = node.span
                 message = "NEXT in a measure holds the match back until that row is there"
-                yield StatementProblem(message, (measure.start + start, measure.start + end))
+                yield TextProblem(message, (measure.start + start, measure.start + end))

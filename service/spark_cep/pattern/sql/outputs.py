@@ -12,7 +12,7 @@ from dataclasses import replace
 from spark_cep.documents.nearest import instead
 from spark_cep.pattern.expressions import ColumnPath, ExpressionError, parse
 from spark_cep.pattern.expressions.nodes import Column
-from spark_cep.pattern.sql.places import StatementProblem
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.sql.query import Measure, OutputColumn, Sort
 from spark_cep.pattern.sql.statement import RowsPerMatch, Selected, Statement
 from spark_cep.pattern.types import UNKNOWN, RecordType, column_type
@@ -26,34 +26,34 @@ def outputs_of(
     partition: Sequence[ColumnPath],
     order: Sequence[Sort],
     measures: Sequence[Measure],
-) -> tuple[tuple[OutputColumn, ...], list[StatementProblem]]:
+) -> tuple[tuple[OutputColumn, ...], list[TextProblem]]:
     """The columns that SELECT takes, and what is wrong with them."""
     paths = [*partition]
     rest: list[ColumnPath] = []
     if statement.rows is not RowsPerMatch.ONE_ROW:
-        paths += [each.path for each in order]
+        paths += [item.path for item in order]
         rest = [(name,) for name in event.fields] if event is not None else []
     paths = [path for path in dict.fromkeys(paths) if path]
-    spans = {each.name.written: each.name.span for each in statement.measures}
+    spans = {measure.name.written: measure.name.span for measure in statement.measures}
     computed = [OutputColumn(m.name, m.type, i, spans[m.name]) for i, m in enumerate(measures)]
     given = [
         *(_column(event, path) for path in paths),
         *computed,
         *(_column(event, path) for path in rest if path not in paths),
     ]
-    found = _twice(statement, given)
+    problems = _twice(statement, given)
     selected: list[OutputColumn] = []
     for item in statement.select:
-        chosen = _selected(item, statement, event, given, found)
-        told = {each.message.lower() for each in found}
+        chosen = _selected(item, statement, event, given, problems)
+        known = {problem.message.lower() for problem in problems}
         again = _again(item, chosen, selected)
-        found += [each for each in again if each.message.lower() not in told]
+        problems += [problem for problem in again if problem.message.lower() not in known]
         selected += chosen
     if not given and not statement.measures and not statement.partition:
         message = "the result has no columns"
         allowed = "MEASURES, PARTITION BY, or ALL ROWS PER MATCH"
-        found.append(StatementProblem(message, statement.pattern.span, allowed))
-    return tuple(selected), found
+        problems.append(TextProblem(message, statement.pattern.span, allowed))
+    return tuple(selected), problems
 
 
 def _column(event: RecordType | None, path: ColumnPath) -> OutputColumn:
@@ -61,11 +61,11 @@ def _column(event: RecordType | None, path: ColumnPath) -> OutputColumn:
     return OutputColumn(path[-1], kind or UNKNOWN, path)
 
 
-def _twice(statement: Statement, given: Sequence[OutputColumn]) -> list[StatementProblem]:
+def _twice(statement: Statement, given: Sequence[OutputColumn]) -> list[TextProblem]:
     """Measures whose name another column of the result has."""
-    names = [each.name.lower() for each in given]
+    names = [column.name.lower() for column in given]
     return [
-        StatementProblem(
+        TextProblem(
             f"two columns of the result are named `{written.name.written}`",
             written.name.span,
             "another name behind AS",
@@ -77,15 +77,15 @@ def _twice(statement: Statement, given: Sequence[OutputColumn]) -> list[Statemen
 
 def _again(
     item: Selected, chosen: Sequence[OutputColumn], before: Sequence[OutputColumn]
-) -> Iterator[StatementProblem]:
+) -> Iterator[TextProblem]:
     """A name of the result that is there already."""
-    names = [each.name.lower() for each in before]
-    for each in chosen:
-        if each.name.lower() in names:
-            message = f"two columns of the result are named `{each.name}`"
-            yield StatementProblem(message, item.column.span, "another name behind AS")
+    names = [column.name.lower() for column in before]
+    for column in chosen:
+        if column.name.lower() in names:
+            message = f"two columns of the result are named `{column.name}`"
+            yield TextProblem(message, item.column.span, "another name behind AS")
             return
-        names.append(each.name.lower())
+        names.append(column.name.lower())
 
 
 def is_star(item: Selected, statement: Statement) -> bool:
@@ -101,7 +101,7 @@ def _selected(
     statement: Statement,
     event: RecordType | None,
     given: Sequence[OutputColumn],
-    found: list[StatementProblem],
+    problems: list[TextProblem],
 ) -> Sequence[OutputColumn]:
     prefix = "" if statement.alias is None else f"{statement.alias.written}."
     if is_star(item, statement):
@@ -112,7 +112,7 @@ def _selected(
         node = None
     if not isinstance(node, Column):
         message = "SELECT takes columns here"
-        found.append(StatementProblem(message, item.column.span, _ONLY_COLUMNS))
+        problems.append(TextProblem(message, item.column.span, _ONLY_COLUMNS))
         return ()
     path = node.path
     if prefix and len(path) > 1 and f"{path[0]}.".lower() == prefix.lower():
@@ -120,13 +120,12 @@ def _selected(
     if len(path) == 1 and event is None and statement.rows is not RowsPerMatch.ONE_ROW:
         # One of the columns that the type of the events would have.
         given = [*given, _column(None, path)]
-    match = [each for each in given if len(path) == 1 and each.name.lower() == path[0].lower()]
+    wanted = path[0].lower() if len(path) == 1 else None
+    match = [column for column in given if column.name.lower() == wanted]
     if not match:
-        names = [each.name for each in given]
+        names = [column.name for column in given]
         message = f"the result has no column `{item.column.text}`"
-        found.append(
-            StatementProblem(message, item.column.span, instead(path[-1], names, "columns"))
-        )
+        problems.append(TextProblem(message, item.column.span, instead(path[-1], names, "columns")))
         return ()
     if item.name is None:
         return (match[0],)

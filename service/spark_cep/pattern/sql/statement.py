@@ -31,8 +31,8 @@ class SkipTo(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name as the author spells it (``written``), without quotes; ``name`` is what tells
-    variables apart, in upper case unless it is quoted."""
+    """A name as the author spells it (``written``), without quotes; ``name`` identifies
+    the variable, in upper case unless it is quoted."""
 
     name: str
     written: str

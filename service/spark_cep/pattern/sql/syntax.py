@@ -2,13 +2,13 @@
 
 Lark's LALR parser takes linear time and does not recurse; what it is given is bounded:
 ``MAX_TEXT`` characters, ``MAX_NESTING`` open brackets. A single thing that is not expected is
-skipped, so that the mistakes behind it are told too.
+skipped, so that the mistakes behind it are reported too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,8 +18,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.tree import Meta
 
 from spark_cep.pattern.expressions.canonical import name as canonical_name
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.sql.around import around_clause, parts_out_of_order
-from spark_cep.pattern.sql.places import StatementProblem
 from spark_cep.pattern.sql.row_pattern import (
     Alternation,
     Anchor,
@@ -71,7 +71,7 @@ _TERMINALS = {
 }
 
 
-def read_statement(text: str, source: str) -> tuple[Statement | None, list[StatementProblem]]:
+def read_statement(text: str, source: str) -> tuple[Statement | None, list[TextProblem]]:
     """The statement as far as it can be read, and what breaks the grammar; ``source`` names the
     text in messages."""
     too_much = _beyond_limits(text)
@@ -81,28 +81,28 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[State
     misplaced = parts_out_of_order(code)
     if misplaced is not None:
         return None, [misplaced]
-    within, found = around_clause(text, code)
+    within, problems = around_clause(text, code)
 
     def skip(error: UnexpectedInput) -> bool:
         if _at_end(error):
-            if not found:
-                found.append(_syntax_error(within, error))
+            if not problems:
+                problems.append(_syntax_error(within, error))
             return False
         new = _syntax_error(within, error)
-        if found and not within[found[-1].span[1] : new.span[0]].strip():
+        if problems and not within[problems[-1].span[1] : new.span[0]].strip():
             # More than one thing too many: what follows would be read as what it is not.
             return False
-        found.append(new)
-        return len(found) < _MOST_SYNTAX_ERRORS
+        problems.append(new)
+        return len(problems) < _MOST_SYNTAX_ERRORS
 
     try:
         tree = _parser().parse(within, on_error=skip)
     except UnexpectedInput:
-        return None, sorted(found, key=lambda each: each.span)
+        return None, sorted(problems, key=lambda problem: problem.span)
     reader = _StatementReader(text, source)
     statement: Statement = reader.transform(tree)
-    # Without its variables, all that names them would be told to be wrong.
-    return None if reader.lacks_variables else statement, found + reader.found
+    # Without its variables, whatever names them would be reported as wrong.
+    return None if reader.lacks_variables else statement, problems + reader.problems
 
 
 def _placeholder(part: re.Match[str]) -> str:
@@ -148,16 +148,16 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", propagate_positions=True)
 
 
-def _beyond_limits(text: str) -> StatementProblem | None:
+def _beyond_limits(text: str) -> TextProblem | None:
     if len(text) > MAX_TEXT:
         message = f"the statement has {len(text)} characters; the limit is {MAX_TEXT}"
-        return StatementProblem(message, (0, 0))
+        return TextProblem(message, (0, 0))
     depth = 0
     for place, sign in enumerate(_NOT_CODE.sub(lambda part: " " * len(part[0]), text)):
         depth += (sign in "([{") - (sign in ")]}")
         if depth > MAX_NESTING:
             message = f"brackets are nested too deeply; the limit is {MAX_NESTING}"
-            return StatementProblem(message, (place, place + 1))
+            return TextProblem(message, (place, place + 1))
     return None
 
 
@@ -165,25 +165,25 @@ def _at_end(error: UnexpectedInput) -> bool:
     return isinstance(error, UnexpectedToken) and error.token.type == "$END"
 
 
-def _syntax_error(text: str, error: UnexpectedInput) -> StatementProblem:
+def _syntax_error(text: str, error: UnexpectedInput) -> TextProblem:
     if _at_end(error):
-        return StatementProblem(
+        return TextProblem(
             "the statement is not complete", (len(text), len(text)), _expected(error)
         )
     start = error.pos_in_stream or 0
     if isinstance(error, UnexpectedToken):
         if error.token.type == "RPAR" and "DEFINE" in error.accepts:
             allowed = "DEFINE A AS condition; A AS TRUE, where any row is one"
-            return StatementProblem("DEFINE is missing", (start, start + 1), allowed)
-        return StatementProblem(
+            return TextProblem("DEFINE is missing", (start, start + 1), allowed)
+        return TextProblem(
             f"`{error.token}` is not expected here",
             (start, start + len(error.token)),
             _expected(error),
         )
     quote = text[start]
     if quote in "'\"`":
-        return StatementProblem(f"what is opened with {quote} is not closed", (start, len(text)))
-    return StatementProblem(f"`{quote}` is not expected here", (start, start + 1), _expected(error))
+        return TextProblem(f"what is opened with {quote} is not closed", (start, len(text)))
+    return TextProblem(f"`{quote}` is not expected here", (start, start + 1), _expected(error))
 
 
 def _expected(error: UnexpectedInput) -> str | None:
@@ -233,13 +233,22 @@ def _fragment_text(text: str) -> str:
     return _NOT_CODE.sub(replace, text)
 
 
+def _rule(make: Callable[[list[Any], Span], Any]) -> Any:
+    """A rule of the grammar whose value is made of its parts and its place alone."""
+
+    def read(_: _StatementReader, meta: Meta, children: list[Any]) -> Any:
+        return make(children, _span(meta))
+
+    return read
+
+
 @v_args(meta=True)
 class _StatementReader(Transformer[Token, Any]):
     """Lark's tree to the statement's; a method a rule of the grammar."""
 
     def __init__(self, text: str, source: str) -> None:
         super().__init__()
-        self.found: list[StatementProblem] = []
+        self.problems: list[TextProblem] = []
         self.lacks_variables = False
         self._text = text
         self._source = source
@@ -255,82 +264,43 @@ class _StatementReader(Transformer[Token, Any]):
         start, end = _span(meta)
         return Fragment(_fragment_text(self._text[start:end]), (start, end))
 
-    def piece(self, _: Meta, __: list[Any]) -> None:
-        return None
+    piece = inner = _rule(lambda _, __: None)
+    item = _rule(lambda parts, _: Selected(*parts))
+    clause = _rule(lambda parts, _: parts)
+    partition = order = measures = subsets = defines = _rule(lambda parts, _: tuple(parts))
+    measure = _rule(lambda parts, _: WrittenMeasure(*parts))
+    one_row = _rule(lambda _, __: RowsPerMatch.ONE_ROW)
+    show_empty = _rule(lambda _, __: RowsPerMatch.SHOW_EMPTY)
+    omit_empty = _rule(lambda _, __: RowsPerMatch.OMIT_EMPTY)
+    with_unmatched = _rule(lambda _, __: RowsPerMatch.WITH_UNMATCHED)
+    past_last_row = _rule(lambda _, __: SkipClause(SkipTo.PAST_LAST_ROW))
+    to_next_row = _rule(lambda _, __: SkipClause(SkipTo.NEXT_ROW))
+    to_first = _rule(lambda parts, _: SkipClause(SkipTo.FIRST, parts[-1]))
+    to_last = _rule(lambda parts, _: SkipClause(SkipTo.LAST, parts[-1]))
+    mode = _rule(lambda words, span: Named(words[0].upper(), str(words[0]), span))
+    after = within = pattern = _rule(lambda parts, _: parts[0])
+    subset = _rule(lambda names, _: Subset(names[0], tuple(names[1:])))
+    define = _rule(lambda parts, _: Define(*parts))
 
-    inner = piece
-
-    def item(self, _: Meta, children: list[Any]) -> Selected:
-        return Selected(*children)
+    variable = _rule(lambda names, span: PatternVariable(names[0].name, span))
+    empty = _rule(lambda _, span: Empty(span))
+    anchor_start = _rule(lambda _, span: Anchor("^", span))
+    anchor_end = _rule(lambda _, span: Anchor("$", span))
+    concatenation = _rule(lambda parts, span: Concatenation(tuple(parts), span))
+    alternation = _rule(lambda parts, span: Alternation(tuple(parts), span))
+    exclusion = _rule(lambda parts, span: Exclusion(parts[0], span))
+    star = _rule(lambda _, __: (0, None))
+    plus = _rule(lambda _, __: (1, None))
+    optional = _rule(lambda _, __: (0, 1))
 
     def table(self, meta: Meta, children: list[Named]) -> Named:
-        written = ".".join(each.written for each in children)
+        written = ".".join(part.written for part in children)
         return Named(written, written, _span(meta))
-
-    def partition(self, _: Meta, children: list[Fragment]) -> tuple[Fragment, ...]:
-        return tuple(children)
 
     def sort(self, _: Meta, children: list[Any]) -> SortItem:
         column, direction, nulls = children
         descending = direction is not None and direction.type == "DESC"
         return SortItem(column, descending, None if nulls is None else nulls.type == "FIRST")
-
-    def measure(self, _: Meta, children: list[Any]) -> WrittenMeasure:
-        return WrittenMeasure(*children)
-
-    def one_row(self, _: Meta, __: list[Any]) -> RowsPerMatch:
-        return RowsPerMatch.ONE_ROW
-
-    def show_empty(self, _: Meta, __: list[Any]) -> RowsPerMatch:
-        return RowsPerMatch.SHOW_EMPTY
-
-    def omit_empty(self, _: Meta, __: list[Any]) -> RowsPerMatch:
-        return RowsPerMatch.OMIT_EMPTY
-
-    def with_unmatched(self, _: Meta, __: list[Any]) -> RowsPerMatch:
-        return RowsPerMatch.WITH_UNMATCHED
-
-    def past_last_row(self, _: Meta, __: list[Any]) -> SkipClause:
-        return SkipClause(SkipTo.PAST_LAST_ROW)
-
-    def to_next_row(self, _: Meta, __: list[Any]) -> SkipClause:
-        return SkipClause(SkipTo.NEXT_ROW)
-
-    def to_first(self, _: Meta, children: list[Any]) -> SkipClause:
-        return SkipClause(SkipTo.FIRST, children[-1])
-
-    def to_last(self, _: Meta, children: list[Any]) -> SkipClause:
-        return SkipClause(SkipTo.LAST, children[-1])
-
-    def mode(self, meta: Meta, children: list[Token]) -> Named:
-        return Named(children[0].upper(), str(children[0]), _span(meta))
-
-    def after(self, _: Meta, children: list[Any]) -> Any:
-        return children[0]
-
-    within = after
-    pattern = after
-
-    def variable(self, meta: Meta, children: list[Named]) -> RowPattern:
-        return PatternVariable(children[0].name, _span(meta))
-
-    def empty(self, meta: Meta, _: list[Any]) -> RowPattern:
-        return Empty(_span(meta))
-
-    def anchor_start(self, meta: Meta, _: list[Any]) -> RowPattern:
-        return Anchor("^", _span(meta))
-
-    def anchor_end(self, meta: Meta, _: list[Any]) -> RowPattern:
-        return Anchor("$", _span(meta))
-
-    def concatenation(self, meta: Meta, children: list[RowPattern]) -> RowPattern:
-        return Concatenation(tuple(children), _span(meta))
-
-    def alternation(self, meta: Meta, children: list[RowPattern]) -> RowPattern:
-        return Alternation(tuple(children), _span(meta))
-
-    def exclusion(self, meta: Meta, children: list[RowPattern]) -> RowPattern:
-        return Exclusion(children[0], _span(meta))
 
     def permutation(self, meta: Meta, children: list[Any]) -> RowPattern:
         word, *parts = children
@@ -340,18 +310,9 @@ class _StatementReader(Transformer[Token, Any]):
         return _PermuteOfOne((PatternVariable(str(word).upper(), _span(meta)), *parts), _span(meta))
 
     def permutation_of_none(self, meta: Meta, _: list[Token]) -> RowPattern:
-        self.found.append(StatementProblem("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
+        self.problems.append(TextProblem("PERMUTE has no parts", _span(meta), "PERMUTE(A, B)"))
         self.lacks_variables = True
         return Empty(_span(meta))
-
-    def star(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
-        return 0, None
-
-    def plus(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
-        return 1, None
-
-    def optional(self, _: Meta, __: list[Any]) -> tuple[int, int | None]:
-        return 0, 1
 
     def exactly(self, meta: Meta, children: list[Token]) -> tuple[int, int | None]:
         return self._bounds(meta, children[0], children[0])
@@ -364,15 +325,15 @@ class _StatementReader(Transformer[Token, Any]):
             if bound is not None and len(bound) > _MOST_DIGITS:
                 message = f"`{bound[:_MOST_DIGITS]}…` is too large a number"
                 allowed = f"a number of at most {_MOST_DIGITS} digits"
-                self.found.append(StatementProblem(message, _span(meta), allowed))
+                self.problems.append(TextProblem(message, _span(meta), allowed))
                 return 1, 1
         least, most = int(low or 0), None if high is None else int(high)
         if most == 0:
             allowed = "an upper bound of 1 or more"
-            self.found.append(StatementProblem("the upper bound is 0", _span(meta), allowed))
+            self.problems.append(TextProblem("the upper bound is 0", _span(meta), allowed))
         elif most is not None and most < least:
             message = f"the bounds are reversed: {least} is more than {most}"
-            self.found.append(StatementProblem(message, _span(meta), f"{{{most},{least}}}"))
+            self.problems.append(TextProblem(message, _span(meta), f"{{{most},{least}}}"))
         return least, most
 
     def repeated(self, meta: Meta, children: list[Any]) -> RowPattern:
@@ -382,20 +343,6 @@ class _StatementReader(Transformer[Token, Any]):
             group = Quantified(part.group, least, most, reluctant is not None, _span(meta))
             return Concatenation((part.variable, group), _span(meta))
         return Quantified(part, least, most, reluctant is not None, _span(meta))
-
-    def subset(self, _: Meta, children: list[Named]) -> Subset:
-        return Subset(children[0], tuple(children[1:]))
-
-    def define(self, _: Meta, children: list[Any]) -> Define:
-        return Define(*children)
-
-    order = partition
-    measures = partition
-    subsets = partition
-    defines = partition
-
-    def clause(self, _: Meta, children: list[Any]) -> list[Any]:
-        return children
 
     def start(self, _: Meta, children: list[Any]) -> Statement:
         first_alias, clause, last_alias = children[-3:]

@@ -6,6 +6,6 @@ a window, what happens after a match. It names neither key nor inputs, so it sta
 one, whose parts know where they come from; everything after that is the same for all rules.
 
 ``format`` is the shape of the JSON, ``graph`` its nodes and edges as steps, ``conditions`` and
-``aviator`` its conditions as SQL. What cannot be said in a rule, or would mean something else, is
-refused by name and place.
+``aviator`` its conditions as SQL. What has no counterpart in a rule, or would mean something else,
+is refused by name and place.
 """

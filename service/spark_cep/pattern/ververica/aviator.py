@@ -13,29 +13,27 @@ by digit, so that the last bit may differ; text order and lengths of characters 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from lark import Token
 
 from spark_cep.documents.nearest import instead
-from spark_cep.pattern.expressions import ExpressionError, ExpressionProblem, parse
+from spark_cep.pattern.expressions import ExpressionError, TextProblem, parse
 from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import Call, Column, Literal, Node, children
+from spark_cep.pattern.expressions.problems import refused
 from spark_cep.pattern.expressions.reading.reader import MAX_TREE
 from spark_cep.pattern.types import BIGINT, DOUBLE, INT, NULL, STRING
 from spark_cep.pattern.ververica import aviator_truth as truth_of
-from spark_cep.pattern.ververica.aviator_arithmetic import (
-    ArithmeticProblemError,
-    arithmetic,
-    negative,
-)
-from spark_cep.pattern.ververica.aviator_functions import FUNCTIONS, ArgumentError, call
+from spark_cep.pattern.ververica.aviator_arithmetic import arithmetic, negative
+from spark_cep.pattern.ververica.aviator_functions import FUNCTIONS, call
 from spark_cep.pattern.ververica.aviator_syntax import Syntax, parse_aviator, place
-from spark_cep.pattern.ververica.aviator_truth import Truth, Value, ValueKind
+from spark_cep.pattern.ververica.aviator_truth import NoCounterpartError, Truth, Value, ValueKind
 from spark_cep.pattern.ververica.java_patterns import whole_text_pattern
 
 MOST_NODES = 5_000
-"""Most parts of the SQL: conditions that may fail are said twice, once for each answer."""
+"""Most parts of the SQL: conditions that may fail are written twice, once for each answer."""
 
 _COMPARISONS = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "b": "\b", "f": "\f", "\\": "\\"}
@@ -50,6 +48,7 @@ _NO_COUNTERPART = {
     "power": "`**` is not supported; math.pow(a, b) is",
     "index": "elements of lists and maps, as in `a[0]`, are not supported",
 }
+_Read = TypeVar("_Read")
 _LONG = range(-(2**63), 2**63)
 _INT = range(-(2**31), 2**31)
 
@@ -71,10 +70,10 @@ def sql_condition(text: str, steps: frozenset[str] = frozenset()) -> str:
     if not reader.problems and not reader.reads:
         message = "the expression reads no field; Ververica takes every event then"
         help_text = "no condition for every event, or one that reads the event"
-        reader.problems.append(ExpressionProblem(message, *place(syntax), help_text))
+        reader.problems.append(TextProblem(message, place(syntax), help_text))
     if not reader.problems and _size(truth.true, {}) > MOST_NODES:
         message = f"the expression needs more than {MOST_NODES:,} operators in SQL"
-        reader.problems.append(ExpressionProblem(message, *place(syntax)))
+        reader.problems.append(TextProblem(message, place(syntax)))
     if reader.problems:
         raise ExpressionError(reader.problems)
     sql = expression(truth.true).canonical
@@ -82,7 +81,7 @@ def sql_condition(text: str, steps: frozenset[str] = frozenset()) -> str:
         parse(sql)
     except ExpressionError as error:
         message = f"the expression is too large in SQL: {error.problems[0].message}"
-        raise ExpressionError([ExpressionProblem(message, *place(syntax))]) from None
+        raise refused(message, place(syntax)) from None
     return sql
 
 
@@ -94,22 +93,10 @@ class _AviatorReader:
     """Reads the tree of one expression; what is refused of it is in ``problems``."""
 
     def __init__(self, steps: frozenset[str]) -> None:
-        self.problems: list[ExpressionProblem] = []
+        self.problems: list[TextProblem] = []
         self.reads = False
         self._steps = steps
         self._depth = 0
-        self._readers: dict[str, Callable[[list[Syntax]], Value | Truth]] = {
-            "choice": self._choice,
-            "disjunction": lambda parts: truth_of.disjunction(self._truths(parts)),
-            "conjunction": lambda parts: truth_of.conjunction(self._truths(parts)),
-            "equality": self._comparison,
-            "relation": self._comparison,
-            "sum": self._arithmetic,
-            "product": self._arithmetic,
-            "sign": self._sign,
-            "path": self._path,
-            "call": self._call,
-        }
 
     def truth(self, syntax: Syntax) -> Truth:
         """A part as a condition; one that is refused is false."""
@@ -118,11 +105,14 @@ class _AviatorReader:
         except _RefusedError:
             return truth_of.constant(False)
 
-    def _truths(self, parts: list[Syntax]) -> list[Truth]:
-        return [self.truth(part) for part in parts]
+    def _disjunction(self, parts: list[Syntax]) -> Truth:
+        return truth_of.disjunction([self.truth(part) for part in parts])
+
+    def _conjunction(self, parts: list[Syntax]) -> Truth:
+        return truth_of.conjunction([self.truth(part) for part in parts])
 
     def _refuse(self, message: str, syntax: Syntax, allowed: str | None = None) -> _RefusedError:
-        self.problems.append(ExpressionProblem(message, *place(syntax), allowed))
+        self.problems.append(TextProblem(message, place(syntax), allowed))
         return _RefusedError()
 
     def _read(self, syntax: Syntax) -> Value | Truth:
@@ -135,10 +125,10 @@ class _AviatorReader:
             if self._depth > MAX_TREE:
                 message = f"more than {MAX_TREE} operators stand inside one another"
                 raise self._refuse(message, syntax)
-            return self._readers[str(syntax.data)](list(syntax.children))
-        except (ArgumentError, ArithmeticProblemError) as error:
-            allowed = getattr(error, "allowed", None)
-            raise self._refuse(str(error), syntax, allowed) from None
+            read: Callable[[list[Syntax]], Value | Truth] = getattr(self, f"_{syntax.data}")
+            return read(list(syntax.children))
+        except NoCounterpartError as error:
+            raise self._refuse(str(error), syntax, error.allowed) from None
         finally:
             self._depth -= 1
 
@@ -157,17 +147,20 @@ class _AviatorReader:
             return Value(found.true, ValueKind.TRUTH, certain=True)
         raise self._refuse("a value is expected here, found a condition", syntax)
 
-    def _all_values(self, parts: list[Syntax]) -> list[Value]:
-        """The values of all parts, all of whose problems are noted."""
-        values: list[Value] = []
+    def _all(self, read: Callable[[Syntax], _Read], parts: Sequence[Syntax]) -> list[_Read]:
+        """Read all parts, all of whose problems are noted."""
+        values: list[_Read] = []
         for part in parts:
             try:
-                values.append(self._value(part))
+                values.append(read(part))
             except _RefusedError:
                 continue
         if len(values) < len(parts):
             raise _RefusedError
         return values
+
+    def _all_values(self, parts: Sequence[Syntax]) -> list[Value]:
+        return self._all(self._value, parts)
 
     def _choice(self, parts: list[Syntax]) -> Truth:
         asked = self.truth(parts[0])
@@ -185,7 +178,7 @@ class _AviatorReader:
             return truth_of.constant(False)
         return found
 
-    def _comparison(self, parts: list[Syntax]) -> Truth:
+    def _equality(self, parts: list[Syntax]) -> Truth:
         first, operator, second, *rest = parts
         found = self._compared(first, str(operator), second)
         for operator, operand in zip(rest[::2], rest[1::2], strict=True):
@@ -194,26 +187,17 @@ class _AviatorReader:
             found = self._same(found, self.truth(operand), str(operator))
         return found
 
+    _relation = _equality
+
     def _compared(self, first: Syntax, operator: str, second: Syntax) -> Truth:
         if operator == "=~":
             return self._matches(first, second)
         if operator in ("==", "!="):
-            left, right = self._read_both(first, second)
+            left, right = self._all(self._read, (first, second))
             if isinstance(left, Truth) or isinstance(right, Truth):
                 return self._same_as_condition(left, right, operator, (first, second))
-        left, right = self._all_values([first, second])
+        left, right = self._all_values((first, second))
         return truth_of.compared(_COMPARISONS[operator], left, right)
-
-    def _read_both(self, first: Syntax, second: Syntax) -> list[Value | Truth]:
-        found: list[Value | Truth] = []
-        for syntax in (first, second):
-            try:
-                found.append(self._read(syntax))
-            except _RefusedError:
-                continue
-        if not found[1:]:
-            raise _RefusedError
-        return found
 
     def _same_as_condition(
         self,
@@ -256,11 +240,13 @@ class _AviatorReader:
         missed = truth_of.either(truth_of.negated(found), value.is_nil)
         return Truth(found, missed, value.certain)
 
-    def _arithmetic(self, parts: list[Syntax]) -> Value:
-        found, *others = self._all_values(parts[::2])
+    def _sum(self, parts: list[Syntax]) -> Value:
+        result, *others = self._all_values(parts[::2])
         for operator, other in zip(parts[1::2], others, strict=True):
-            found = arithmetic(str(operator), found, other)
-        return found
+            result = arithmetic(str(operator), result, other)
+        return result
+
+    _product = _sum
 
     def _sign(self, parts: list[Syntax]) -> Value | Truth:
         sign, operand = parts

@@ -9,28 +9,27 @@ from __future__ import annotations
 
 from spark_cep.pattern.expressions.nodes import Call, Cast, Literal, Node
 from spark_cep.pattern.types import BIGINT, STRING, DecimalType
-from spark_cep.pattern.ververica.aviator_truth import TRUE, Value, ValueKind, whole, wide
+from spark_cep.pattern.ververica.aviator_truth import (
+    TRUE,
+    NoCounterpartError,
+    Value,
+    ValueKind,
+    whole,
+    wide,
+)
 
 _NUMBERS = frozenset({ValueKind.ANY, ValueKind.LONG, ValueKind.DOUBLE, ValueKind.NUMBER})
 _EXACT = DecimalType(19, 0)
 
 
-class ArithmeticProblemError(ValueError):
-    """The operation cannot be said in SQL; ``allowed`` says what can."""
-
-    def __init__(self, message: str, allowed: str | None = None) -> None:
-        super().__init__(message)
-        self.allowed = allowed
-
-
 def arithmetic(operator: str, left: Value, right: Value) -> Value:
-    """``left operator right``; ``ArithmeticProblemError`` where SQL has nothing that is always the
+    """``left operator right``; ``NoCounterpartError`` where SQL has nothing that is always the
     same."""
     if operator == "+" and ValueKind.TEXT in (left.kind, right.kind):
-        return _joined(left, right)
+        return Value(Call("CONCAT", (_text(left), _text(right))), ValueKind.TEXT)
     for value in (left, right):
         if value.kind not in _NUMBERS:
-            raise ArithmeticProblemError(f"`{operator}` of {value.kind.value} fails")
+            raise NoCounterpartError(f"`{operator}` of {value.kind.value} fails")
     if operator in "/%":
         return _divided(operator, left, right)
     # One wide operand makes the result wide.
@@ -58,17 +57,17 @@ def _divided(operator: str, left: Value, right: Value) -> Value:
     divisor = right.node.value if isinstance(right.node, Literal) else None
     if kind is not ValueKind.LONG:
         if divisor is None:
-            raise ArithmeticProblemError(
+            raise NoCounterpartError(
                 f"`{operator}` by something that may be 0 has an answer for some types alone",
                 "a constant to divide by; or whole numbers, said by `long(a)`",
             )
         if operator == "/" and kind is not ValueKind.DOUBLE:
-            raise ArithmeticProblemError(
+            raise NoCounterpartError(
                 "`/` drops the remainder of whole numbers, and this may be one",
                 "`long(a) / 2` for whole numbers, `a / 2.0` for others",
             )
     if divisor == 0:
-        raise ArithmeticProblemError(f"`{operator}` by 0")
+        raise NoCounterpartError(f"`{operator}` by 0")
     if operator == "%":
         return Value(Call("%", (wide(left), wide(right))), kind, wide=True)
     if kind is ValueKind.DOUBLE:
@@ -79,10 +78,6 @@ def _divided(operator: str, left: Value, right: Value) -> Value:
     return Value(Cast(exact, BIGINT), ValueKind.LONG, wide=True)
 
 
-def _joined(left: Value, right: Value) -> Value:
-    return Value(Call("CONCAT", (_text(left), _text(right))), ValueKind.TEXT)
-
-
 def _text(value: Value) -> Node:
     """The value as ``+`` adds it to text: nil is the text ``null``."""
     if value.kind is ValueKind.TEXT:
@@ -90,7 +85,7 @@ def _text(value: Value) -> Node:
     if value.kind is ValueKind.LONG:
         return Cast(value.node, STRING)
     if value.kind is not ValueKind.ANY:
-        raise ArithmeticProblemError(f"`+` of text and {value.kind.value} is not supported")
+        raise NoCounterpartError(f"`+` of text and {value.kind.value} is not supported")
     text = Call("COALESCE", (value.node, Literal("null", STRING)))
     if value.guard == TRUE:
         return text

@@ -1,4 +1,4 @@
-"""Functions of Aviator that have an equal here, and how SQL says them.
+"""Functions of Aviator that have an equal here, and their form in SQL.
 
 All of them fail on nil, as their counterparts give NULL. ``string.length``, ``indexOf`` and
 ``substring`` count characters, in Java those beyond U+FFFF as two.
@@ -11,14 +11,18 @@ from dataclasses import dataclass
 
 from spark_cep.pattern.expressions.nodes import Call, Cast, Literal, Node
 from spark_cep.pattern.types import BIGINT, DOUBLE, INT, NULL, STRING
-from spark_cep.pattern.ververica.aviator_truth import Truth, Value, ValueKind, negated, whole, wide
+from spark_cep.pattern.ververica.aviator_truth import (
+    NoCounterpartError,
+    Truth,
+    Value,
+    ValueKind,
+    negated,
+    whole,
+    wide,
+)
 
 _NUMBERS = frozenset({ValueKind.ANY, ValueKind.LONG, ValueKind.DOUBLE, ValueKind.NUMBER})
 _TEXTS = frozenset({ValueKind.ANY, ValueKind.TEXT})
-
-
-class ArgumentError(ValueError):
-    """The arguments of a call cannot be what they are; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +35,16 @@ class AviatorFunction:
 
 
 def call(name: str, arguments: Sequence[Value]) -> Value | Truth:
-    """A call in SQL; ``ArgumentError`` with a sentence where it cannot be said."""
+    """A call in SQL; ``NoCounterpartError`` with a sentence where it has none."""
     function = FUNCTIONS[name]
     if len(arguments) not in function.counts:
         least, most = function.counts[0], function.counts[-1]
         counts = f"{least}" if least == most else f"{least} to {most}"
-        raise ArgumentError(f"{name} takes {counts} arguments, found {len(arguments)}")
+        raise NoCounterpartError(f"{name} takes {counts} arguments, found {len(arguments)}")
     for argument in arguments[: 1 if name == "string.substring" else None]:
         if argument.kind not in function.kinds:
             wanted = "text" if function.kinds is _TEXTS else "a number"
-            raise ArgumentError(f"{name} of {argument.kind.value} fails; it takes {wanted}")
+            raise NoCounterpartError(f"{name} of {argument.kind.value} fails; it takes {wanted}")
     return function.make(arguments)
 
 
@@ -94,7 +98,9 @@ def _part(arguments: Sequence[Value]) -> Value:
     values = [bound.node.value for bound in bounds if isinstance(bound.node, Literal)]
     numbers = [value for value in values if isinstance(value, int)]
     if len(numbers) < len(bounds) or not 0 <= numbers[0] <= numbers[-1]:
-        raise ArgumentError("string.substring takes constant positions, from 0, in their order")
+        raise NoCounterpartError(
+            "string.substring takes constant positions, from 0, in their order"
+        )
     begin, end = numbers[0], numbers[-1]
     positions = [whole(begin + 1, INT)] + [whole(end - begin, INT)] * (len(numbers) - 1)
     # Java fails where the text is too short.

@@ -12,7 +12,8 @@ from functools import cache
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from spark_cep.pattern.expressions import MAX_TEXT, ExpressionError, ExpressionProblem
+from spark_cep.pattern.expressions import MAX_TEXT, ExpressionError, TextProblem
+from spark_cep.pattern.expressions.problems import refused
 
 _GRAMMAR = r"""
 start: ternary
@@ -60,7 +61,7 @@ def parse_aviator(text: str) -> Syntax:
     """The tree of an expression; ``ExpressionError`` at the first thing that is not expected."""
     if len(text) > MAX_TEXT:
         message = f"the expression has {len(text):,} characters; the limit is {MAX_TEXT:,}"
-        raise ExpressionError([ExpressionProblem(message, 0, len(text))])
+        raise refused(message, (0, len(text)))
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
@@ -80,16 +81,16 @@ def _parser() -> Lark:
     return Lark(_GRAMMAR, parser="lalr", propagate_positions=True)
 
 
-def _problem(error: UnexpectedInput, text: str) -> ExpressionProblem:
+def _problem(error: UnexpectedInput, text: str) -> TextProblem:
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         start, end = place(error.token)
-        return ExpressionProblem(f"`{text[start:end]}` is not expected here", start, end)
+        return TextProblem(f"`{text[start:end]}` is not expected here", (start, end))
     if isinstance(error, UnexpectedCharacters):
         start = int(error.pos_in_stream or 0)
         found = text[start]
         message = f"`{found}` is not expected here"
         if found in "\"'":
             message = "the quote that opens here is not closed"
-        return ExpressionProblem(message, start, start + 1)
+        return TextProblem(message, (start, start + 1))
     message = "the expression is not complete" if text.strip() else "the expression is empty"
-    return ExpressionProblem(message, max(0, len(text) - 1), len(text))
+    return TextProblem(message, (max(0, len(text) - 1), len(text)))

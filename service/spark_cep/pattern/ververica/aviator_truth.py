@@ -34,6 +34,14 @@ _SIGNS = {
 """For which results of comparing left with right each operator holds."""
 
 
+class NoCounterpartError(ValueError):
+    """An operation has no counterpart in SQL; ``allowed`` names one that has."""
+
+    def __init__(self, message: str, allowed: str | None = None) -> None:
+        super().__init__(message)
+        self.allowed = allowed
+
+
 class ValueKind(Enum):
     """The kind of a value, as far as it is known without a schema."""
 

@@ -17,7 +17,7 @@ from spark_cep.pattern.expressions.canonical import expression
 from spark_cep.pattern.expressions.nodes import Literal
 from spark_cep.pattern.types import STRING
 from spark_cep.pattern.ververica.aviator import sql_condition
-from spark_cep.pattern.ververica.findings import GraphFindings
+from spark_cep.pattern.ververica.source import GraphSource
 
 JAVA_CLASSES: Final = "java_classes"
 """The field of a rule that has the SQL of Java classes."""
@@ -49,18 +49,18 @@ class ConditionReader:
     Args:
         classes: The SQL of Java classes by their full names.
         steps: The names of the pattern's steps.
-        findings: Where to note what is wrong.
+        source: The JSON, which notes what is wrong.
     """
 
     classes: Mapping[str, str]
     steps: frozenset[str]
-    findings: GraphFindings
+    source: GraphSource
 
     def read(self, condition: Mapping[str, Any], path: Path) -> Selection:
         """Return the selection of a valid condition; a refused one selects all events."""
         kind = condition["type"]
         if kind == "GROOVY":
-            self.findings.add(
+            self.source.refuse(
                 (*path, "type"),
                 "Groovy is a programming language, and rules run no programs",
                 "`AVIATOR`; or `CLASS` with SQL for its class in `java_classes`",
@@ -68,10 +68,10 @@ class ConditionReader:
             return _ALL
         for name, value in condition.items():
             if value is not None and name not in (_FIELDS[kind] | {"type"}):
-                self.findings.add((*path, name), f"`{kind}` has no `{name}`", at="key")
+                self.source.refuse((*path, name), f"`{kind}` has no `{name}`", at="key")
         needed = "expression" if kind == "AVIATOR" else "className"
         if condition.get(needed) is None:
-            self.findings.add(path, f"`{kind}` needs `{needed}`")
+            self.source.refuse(path, f"`{kind}` needs `{needed}`")
             return _ALL
         if kind == "AVIATOR":
             return self._aviator(condition["expression"], (*path, "expression"))
@@ -82,8 +82,7 @@ class ConditionReader:
             return Selection(sql_condition(text.strip(), self.steps))
         except ExpressionError as error:
             for problem in error.problems:
-                offsets = (problem.start, problem.end)
-                self.findings.add(path, problem.message, problem.allowed, offsets)
+                self.source.refuse(path, problem.message, problem.allowed, problem.span)
             return _ALL
 
     def _java_class(self, condition: Mapping[str, Any], path: Path) -> Selection:
@@ -94,17 +93,17 @@ class ConditionReader:
         if short in ("RichAndCondition", "RichOrCondition", "RichNotCondition"):
             if not nested or (short == "RichNotCondition" and len(nested) != 1):
                 count = "one condition" if short == "RichNotCondition" else "conditions"
-                self.findings.add(path, f"`{short}` needs {count} in `nestedConditions`")
+                self.source.refuse(path, f"`{short}` needs {count} in `nestedConditions`")
                 return _ALL
             return self._composite(short, nested, (*path, "nestedConditions"))
         if short in ("SubtypeCondition", "RichSubtypeCondition"):
             if subtype is None:
-                self.findings.add(path, f"`{short}` needs `subClassName`")
+                self.source.refuse(path, f"`{short}` needs `subClassName`")
                 return _ALL
             return Selection(of_type=re.split(r"[.$]", subtype)[-1])
         for field, value in (("nestedConditions", nested), ("subClassName", subtype)):
             if value is not None:
-                self.findings.add((*path, field), f"`{name}` with `{field}` is not supported")
+                self.source.refuse((*path, field), f"`{name}` with `{field}` is not supported")
         return self._configured(name, condition.get("args"), path)
 
     def _composite(self, name: str, nested: list[Mapping[str, Any]], path: Path) -> Selection:
@@ -113,10 +112,10 @@ class ConditionReader:
         if name != "RichAndCondition":
             for number in types.values():
                 message = f"`SubtypeCondition` in `{name}` is not supported"
-                self.findings.add((*path, number), message, "it, or it in a `RichAndCondition`")
+                self.source.refuse((*path, number), message, "it, or it in a `RichAndCondition`")
         elif len(types) > 1:
             message = f"an event has one type, here are {', '.join(f'`{t}`' for t in types)}"
-            self.findings.add(path, message)
+            self.source.refuse(path, message)
         texts = [part.where for part in found]
         of_type = next(iter(types), None)
         if name == "RichAndCondition":
@@ -133,7 +132,7 @@ class ConditionReader:
     def _configured(self, name: str, args: str | list[str] | None, path: Path) -> Selection:
         text = self.classes.get(name)
         if text is None:
-            self.findings.add(
+            self.source.refuse(
                 (*path, "className"),
                 f"what `{name}` does is not known",
                 f"its condition in SQL, as `{name}: …` in `{JAVA_CLASSES}`",
@@ -143,7 +142,7 @@ class ConditionReader:
         used = {int(found) for found in _PLACEHOLDER.findall(text)}
         wrong = used ^ set(range(1, len(given) + 1))
         if wrong:
-            self.findings.add(
+            self.source.refuse(
                 (*path, "args"),
                 f"the SQL of `{name}` has {_listed(used)}, and `args` has {len(given)} texts",
                 "`$1`, `$2` … in the SQL for each text of `args`",
@@ -156,7 +155,7 @@ class ConditionReader:
         except ExpressionError as error:
             for problem in error.problems:
                 message = f"the SQL of `{name}` in `{JAVA_CLASSES}`: {problem.message}"
-                self.findings.add((*path, "className"), message, problem.allowed)
+                self.source.refuse((*path, "className"), message, problem.allowed)
             return _ALL
         return Selection(sql)
 

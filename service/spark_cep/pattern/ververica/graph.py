@@ -1,7 +1,7 @@
 """A graph of nodes and edges as a list of steps.
 
-A step knows where in the JSON its parts come from (``Steps.origins``), so that whatever is said of
-them later can name the place.
+A step knows where in the JSON its parts come from (``Steps.origins``), so that later
+problems can name the place.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from spark_cep.documents.places import Path
 from spark_cep.pattern.ververica.conditions import ConditionReader, Selection
-from spark_cep.pattern.ververica.findings import GraphFindings
+from spark_cep.pattern.ververica.source import GraphSource
 
 _Json = Mapping[str, Any]
 
@@ -41,12 +41,12 @@ class Steps:
 
     Args:
         conditions: What reads the conditions.
-        findings: Where to note what cannot be said.
+        source: The JSON, which notes what has no counterpart.
         origins: The path in the JSON of each part of the rule, by its path in the rule.
     """
 
     conditions: ConditionReader
-    findings: GraphFindings
+    source: GraphSource
     origins: dict[Path, Path] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
     _outermost: _Json | None = None
@@ -54,9 +54,9 @@ class Steps:
     def rule_fields(self, graph: _Json) -> dict[str, Any]:
         """The fields for a graph of the right shape."""
         if graph["type"] != "COMPOSITE":
-            self.findings.add(("type",), "the outermost pattern must be `COMPOSITE`")
+            self.source.refuse(("type",), "the outermost pattern must be `COMPOSITE`")
         if graph.get("condition") is not None:
-            self.findings.add(("condition",), "a graph has no condition, its nodes have")
+            self.source.refuse(("condition",), "a graph has no condition, its nodes have")
         self._names = set(node_names(graph))
         self._outermost = graph.get("afterMatchStrategy")
         fields: dict[str, Any] = {"pattern": self._list(graph, (), ("pattern",))}
@@ -76,7 +76,7 @@ class Steps:
             return str(name)
         if target is None:
             path = ("afterMatchStrategy",)
-            self.findings.add(path, f"`{strategy['type']}` needs `patternName`")
+            self.source.refuse(path, f"`{strategy['type']}` needs `patternName`")
             return "no_skip"
         return {name: target}
 
@@ -97,32 +97,32 @@ class Steps:
         no order, as they are written, so that each is looked at."""
         nodes, edges = graph.get("nodes"), graph.get("edges") or []
         if not nodes:
-            self.findings.add(path, "`COMPOSITE` needs `nodes` and `edges`")
+            self.source.refuse(path, "`COMPOSITE` needs `nodes` and `edges`")
             return []
         unordered: list[tuple[int, int | None]] = [(number, None) for number in range(len(nodes))]
-        before = len(self.findings)
+        before = len(self.source.problems)
         numbers: dict[str, int] = {}
         for number, node in enumerate(nodes):
             if numbers.setdefault(node["name"], number) != number:
                 message = f"two nodes are called `{node['name']}`"
-                self.findings.add((*path, "nodes", number, "name"), message, "a name for each")
+                self.source.refuse((*path, "nodes", number, "name"), message, "a name for each")
         leaving: dict[str, int] = {}
         entering: dict[str, int] = {}
         for number, edge in enumerate(edges):
             self._check_edge(edge, number, path, numbers, (leaving, entering))
-        if len(self.findings) > before:
+        if len(self.source.problems) > before:
             return unordered
         begins = [name for name in numbers if name not in entering]
         if len(begins) != 1:
             names = ", ".join(f"`{name}`" for name in begins) or "none"
             message = f"{names}: a graph begins with one node, to which no edge leads"
-            self.findings.add((*path, "edges") if edges else (*path, "nodes"), message)
+            self.source.refuse((*path, "edges") if edges else (*path, "nodes"), message)
             return unordered
         order = self._walk(begins[0], edges, numbers, leaving)
         if len(order) < len(numbers):
             lost = next(name for name, number in numbers.items() if number not in dict(order))
             message = f"no edges lead from `{begins[0]}` to `{lost}`"
-            self.findings.add((*path, "edges"), message, "one edge from each node to the next")
+            self.source.refuse((*path, "edges"), message, "one edge from each node to the next")
             return unordered
         return order
 
@@ -138,10 +138,10 @@ class Steps:
             place = (*path, "edges", number, end)
             if edge[end] not in known:
                 names = ", ".join(known)
-                self.findings.add(place, f"there is no node `{edge[end]}`", f"nodes here: {names}")
+                self.source.refuse(place, f"there is no node `{edge[end]}`", f"nodes here: {names}")
             elif others.setdefault(edge[end], number) != number:
                 message = f"a second edge {verb} `{edge[end]}`"
-                self.findings.add(place, message, "one edge from each node to the next")
+                self.source.refuse(place, message, "one edge from each node to the next")
 
     @staticmethod
     def _walk(
@@ -169,7 +169,7 @@ class Steps:
             return step
         for name in ("nodes", "edges", "window", "afterMatchStrategy"):
             if node.get(name) is not None:
-                self.findings.add((*path, name), f"an `ATOMIC` node has no `{name}`", at="key")
+                self.source.refuse((*path, name), f"an `ATOMIC` node has no `{name}`", at="key")
         selection = self._condition(node.get("condition"), (*path, "condition"))
         for name, value in (("where", selection.where), ("of_type", selection.of_type)):
             if value is not None:
@@ -194,17 +194,17 @@ class Steps:
 
     def _check_group(self, node: _Json, path: Path) -> None:
         if node.get("condition") is not None:
-            self.findings.add(
+            self.source.refuse(
                 (*path, "condition"), "a graph has no condition, its nodes have", at="key"
             )
         if node.get("window") is not None:
             message = "a window on a nested graph is not supported: Flink ignores it"
-            self.findings.add((*path, "window"), message, "`window` of the outermost graph")
+            self.source.refuse((*path, "window"), message, "`window` of the outermost graph")
         strategy = node.get("afterMatchStrategy")
         if strategy not in (None, self._outermost) and strategy["type"] != "NO_SKIP":
             message = "a nested graph has no skip strategy of its own"
             help_text = "`null`, `NO_SKIP`, or what the outermost graph says"
-            self.findings.add((*path, "afterMatchStrategy"), message, help_text)
+            self.source.refuse((*path, "afterMatchStrategy"), message, help_text)
 
     def _quantified(self, quantifier: _Json, path: Path, here: Path) -> dict[str, Any]:
         times, strategy = quantifier.get("times") or {}, quantifier["consumingStrategy"]
@@ -216,14 +216,14 @@ class Steps:
         elif strategy in _LOOP:
             message = f"`{strategy}` is about repetitions, and this node does not repeat"
             help_text = "`SKIP_TILL_NEXT`; `type` of the edge says how the node follows another"
-            self.findings.add((*path, "consumingStrategy"), message, help_text)
+            self.source.refuse((*path, "consumingStrategy"), message, help_text)
         for word in ("OPTIONAL", "GREEDY"):
             if word in quantifier["properties"]:
                 fields[word.lower()] = True
         until = self._condition(quantifier.get("untilCondition"), (*path, "untilCondition"))
         if until.of_type is not None:
             message = "`SubtypeCondition` in `untilCondition` is not supported"
-            self.findings.add((*path, "untilCondition"), message)
+            self.source.refuse((*path, "untilCondition"), message)
         if until.where is not None:
             fields["until"] = until.where
         for name in fields:
@@ -239,20 +239,20 @@ class Steps:
         if len({"SINGLE", "LOOPING", "TIMES"} & set(properties)) > 1:
             message = f"{' and '.join(f'`{p}`' for p in properties)} do not go together"
             allowed = "one of `SINGLE`, `LOOPING`, `TIMES`"
-            self.findings.add((*path, "properties"), message, allowed)
+            self.source.refuse((*path, "properties"), message, allowed)
         elif "LOOPING" in properties:
             if times.get("from") == 0:
                 allowed = "a number from 1; `OPTIONAL` for none"
-                self.findings.add((*path, "times", "from"), "`LOOPING` repeats 0 times", allowed)
+                self.source.refuse((*path, "times", "from"), "`LOOPING` repeats 0 times", allowed)
             return {"times": f"{times.get('from', 1)}+"}
         elif "TIMES" in properties and not times:
-            self.findings.add(path, "`TIMES` needs `times`", "`from` and `to`")
+            self.source.refuse(path, "`TIMES` needs `times`", "`from` and `to`")
         elif "TIMES" in properties:
             least, most = times["from"], times.get("to") or times["from"]
             return {"times": least if least == most else f"{least}..{most}"}
         elif times and (times["from"], times.get("to") or 1) != (1, 1):
             message = "`times` counts with `TIMES` or `LOOPING` in `properties` alone"
-            self.findings.add((*path, "times"), message, "`TIMES` or `LOOPING`; or `null`")
+            self.source.refuse((*path, "times"), message, "`TIMES` or `LOOPING`; or `null`")
         return {}
 
 

@@ -9,21 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from spark_cep.documents.places import Mark, Path, Places, split_lines
-from spark_cep.documents.reading import UNREADABLE, read_documents
-from spark_cep.errors import Problem, Span
+from spark_cep.documents.places import Path, Places
+from spark_cep.errors import Problem
 from spark_cep.pattern.ververica.conditions import JAVA_CLASSES, ConditionReader
-from spark_cep.pattern.ververica.findings import GraphFinding, GraphFindings
-from spark_cep.pattern.ververica.format import EXPLAINER, FIELD, ConditionShape, NodeShape, written
+from spark_cep.pattern.ververica.format import EXPLAINER, FIELD, ConditionShape, NodeShape
 from spark_cep.pattern.ververica.graph import Steps, node_names
+from spark_cep.pattern.ververica.source import GraphSource
 
-_SAID_BY_IT: Final = ("pattern", "within", "after_match")
+_IN_GRAPH: Final = ("pattern", "within", "after_match")
 _STEP_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
@@ -37,7 +34,7 @@ class Rewritten(NamedTuple):
 
 
 def rewritten(data: dict[str, Any], places: Places) -> Rewritten:
-    """The ordinary document that a document says: another one, where it has ``ververica``.
+    """The ordinary form of a document: another document, where it has ``ververica``.
 
     Where its pattern is wrong the document has steps of the same names, which take every event, so
     that what is wrong elsewhere is found all the same.
@@ -56,29 +53,24 @@ def rewritten(data: dict[str, Any], places: Places) -> Rewritten:
 
 def _rewritten(data: Mapping[str, Any], places: Places) -> Rewritten:
     rest = {name: value for name, value in data.items() if name not in (FIELD, JAVA_CLASSES)}
-    source = _Source(data[FIELD], places)
+    source = GraphSource(data[FIELD], places)
     problems = [
         places.problem(f"`{name}` stands in the JSON of `{FIELD}`", (name,), at="key")
-        for name in _SAID_BY_IT
+        for name in _IN_GRAPH
         if name in rest
     ]
     classes, wrong = _classes(data.get(JAVA_CLASSES, {}), places)
+    fields, origins = ({}, {}) if source.problems else _fields(source, classes)
     problems += wrong + source.problems
-    findings = GraphFindings()
-    origins: dict[Path, Path] = {}
-    fields: dict[str, Any] = {}
-    if not source.problems:
-        fields, origins = _fields(source.graph, classes, findings)
-    problems += [source.problem(finding) for finding in findings]
-    said = {name: value for name, value in rest.items() if name not in _SAID_BY_IT}
+    kept = {name: value for name, value in rest.items() if name not in _IN_GRAPH}
     if problems:
         names = dict.fromkeys(_names(source.graph))
         if not names:
             # Of which steps measures speak is not known.
-            said.pop("emit", None)
+            kept.pop("emit", None)
         steps = [{"step": name, "after": "followed_by"} for name in names or ["any"]]
         fields = {"pattern": [{"step": steps[0]["step"]}, *steps[1:]]}
-    return Rewritten({**said, **fields}, source.places_of(origins), problems)
+    return Rewritten({**kept, **fields}, source.places_of(origins), problems)
 
 
 def rule_text(rule_id: str, version: int, pattern: str, beside: Mapping[str, Any]) -> str:
@@ -132,20 +124,21 @@ def _classes(given: object, places: Places) -> tuple[dict[str, str], list[Proble
 
 
 def _fields(
-    graph: object, classes: Mapping[str, str], findings: GraphFindings
+    source: GraphSource, classes: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[Path, Path]]:
-    """The fields that the graph says, and where they come from; none where its shape is wrong."""
+    """The fields of the graph, and where they come from; none where its shape is wrong."""
+    graph = source.graph
     try:
         NodeShape.model_validate(graph)
     except ValidationError as error:
         for fault in EXPLAINER.faults(error):
             allowed = fault.allowed or fault.description or fault.limit
-            findings.add(fault.path, fault.message, allowed, at=fault.at)
-        _check_conditions(graph, (), ConditionReader(classes, frozenset(), findings))
+            source.refuse(fault.path, fault.message, allowed, at=fault.at)
+        _check_conditions(graph, (), ConditionReader(classes, frozenset(), source))
         return {}, {}
     assert isinstance(graph, Mapping)
     names = frozenset(node_names(graph))
-    steps = Steps(ConditionReader(classes, names, findings), findings)
+    steps = Steps(ConditionReader(classes, names, source), source)
     return steps.rule_fields(graph), steps.origins
 
 
@@ -164,83 +157,3 @@ def _check_conditions(part: object, path: Path, reader: ConditionReader) -> None
             except ValidationError:
                 continue
             reader.read(value, here)
-
-
-class _Source:
-    """The JSON and the places in it: below ``ververica``, or inside its text."""
-
-    def __init__(self, given: object, places: Places) -> None:
-        self.problems: list[Problem] = []
-        self.graph = given
-        self._places = places
-        self._inside: Places | None = None
-        if isinstance(given, str):
-            self._read_text(given)
-
-    def _read_text(self, text: str) -> None:
-        documents = read_documents(text, self._places.source)
-        if len(documents) != 1:
-            message = f"`{FIELD}` has {len(documents)} patterns"
-            self.problems.append(self._places.problem(message, (FIELD,), allowed="one in JSON"))
-            return
-        (document,) = documents
-        self.graph, self._inside = document.data, document.places
-        for path, problem in document.problems.items():
-            offsets = self._offsets(problem.span) if problem.span is not None else None
-            message = f"`{FIELD}`: {problem.message}"
-            if document.data is not UNREADABLE:
-                message = f"`{written(path)}`: {problem.message}"
-            allowed = problem.allowed
-            self.problems.append(
-                self._places.problem(message, (FIELD,), allowed=allowed, offsets=offsets)
-            )
-
-    def problem(self, finding: GraphFinding) -> Problem:
-        """Return a finding as a problem of the document."""
-        named = f"`{written(finding.path)}`"
-        message = finding.message
-        message = message if named in message else f"{named}: {message}"
-        path = (FIELD, *finding.path)
-        if self._inside is None:
-            return self._places.problem(
-                message, path, allowed=finding.allowed, at=finding.at, offsets=finding.offsets
-            )
-        span = self._inside.span(finding.path, at=finding.at, offsets=finding.offsets)
-        return self._places.problem(
-            message, (FIELD,), allowed=finding.allowed, offsets=self._offsets(span)
-        )
-
-    def places_of(self, origins: Mapping[Path, Path]) -> Places:
-        """The places of the ordinary document: a part stands where its origin does."""
-        named = MappingProxyType({path: written(origin) for path, origin in origins.items()})
-        if not self._places.is_text:
-            return replace(self._places, origins=named)
-        marks = {path: self._mark(origin) for path, origin in origins.items()}
-        pattern = self._places.span((FIELD,))
-        marks.setdefault(("pattern",), _mark_of(pattern))
-        return replace(
-            self._places,
-            keys=MappingProxyType({**self._places.keys, **marks}),
-            values=MappingProxyType({**self._places.values, **marks}),
-            origins=named,
-        )
-
-    def _mark(self, origin: Path) -> Mark:
-        if self._inside is None:
-            return _mark_of(self._places.span((FIELD, *origin)))
-        offsets = self._offsets(self._inside.span(origin))
-        return _mark_of(self._places.span((FIELD,), offsets=offsets))
-
-    def _offsets(self, span: Span) -> tuple[int, int]:
-        """Return the beginning and end of a span of the inner text, in the document's own
-        counting."""
-        assert self._inside is not None
-        text = "\n".join(self._inside.lines)
-        before = sum(len(line) + 1 for line in split_lines(text)[: span.line - 1])
-        start = before + span.column - 1 - (len(text) - len(text.lstrip()))
-        return start, start + span.length
-
-
-def _mark_of(span: Span) -> Mark:
-    line, column = span.line - 1, span.column - 1
-    return Mark(line, column, line, column + span.length)

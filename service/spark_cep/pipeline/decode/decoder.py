@@ -146,7 +146,7 @@ class Decoder:
         own: ms, bytes of key and value), ``fault``, ``event_type``, ``record_key, value, headers``
         (headers as JSON; NULL where nobody needs them), and per partitioning *p*: ``key_p, group_p,
         bits_p_w …, slot_p_s …`` (bits 0 where nothing is to be done; slots as
-        :mod:`spark_cep.pipeline.match.slot_columns` reads them).
+        :mod:`spark_cep.pipeline.match.event_columns` reads them).
         """
         read = self.reader.read(records.topic, records.value)
         faults = read.faults

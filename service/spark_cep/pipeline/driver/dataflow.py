@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -19,33 +14,19 @@ from spark_cep.config import Settings
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
-from spark_cep.pipeline.deliver.output import WrittenBatch
-from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
+from spark_cep.pipeline.driver.batches import AfterBatch, Batches, BeforeBatch
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
-from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
+from spark_cep.pipeline.driver.control.source_offset import Ends
 from spark_cep.pipeline.driver.input.batch_limit import BatchLimit
 from spark_cep.pipeline.driver.input.source import DriverFiles, input_packets, limit_reads
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.driver.rules.job_plan import registry_settings
-from spark_cep.pipeline.match.key_group import MatchOptions
 from spark_cep.pipeline.match.match import Matching
-from spark_cep.pipeline.spark.private_api import offset_log, spark_type
-from spark_cep.pipeline.tasks.batch_properties import tell_tasks
+from spark_cep.pipeline.match.options import MatchOptions
+from spark_cep.pipeline.spark.private_api import spark_type
 from spark_cep.pipeline.tasks.match_operator import MatchOperator
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
 from spark_cep.pipeline.wire.packets import OUTPUT_SCHEMA
-from spark_cep.pipeline.wire.schema_ids import ranges_of
-from spark_cep.pipeline.wire.task_properties import TaskProperties
-
-#: Spark's local property with the id of the query that a batch belongs to.
-_QUERY_ID = "sql.streaming.queryId"
-
-#: Called with a batch's number before it runs; raising leaves the batch undone. Returns the time
-#: after which no event of the batch is late, if it is known.
-BeforeBatch = Callable[[int], int | None]
-#: Called with a batch's number and its reports once its records are acknowledged. Returns how many
-#: records it had, and their bytes.
-AfterBatch = Callable[[int, list[bytes]], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -58,7 +39,7 @@ class Dataflow:
     rules: BatchRules
     schemas: ResolvedSchemas
     encoder: OutputEncoder
-    control_file: Path
+    files: DriverFiles
     delivery: ExactlyOnce
     limit: BatchLimit
     input_start: Ends | None
@@ -67,9 +48,9 @@ class Dataflow:
     def packets(self, spark: SparkSession) -> DataFrame:
         """Input packets of all key groups: events, and what is known of time."""
         # Schemas are learnt between two starts of the query.
-        limit_reads(self._files.limit, self.limit.records)
+        limit_reads(self.files.limit, self.limit.records)
         pack = PackBatch(self.packing, self.encoder)
-        return input_packets(spark, self.settings, pack, self._files, self.input_start)
+        return input_packets(spark, self.settings, pack, self.files, self.input_start)
 
     def start(
         self,
@@ -96,33 +77,14 @@ class Dataflow:
                 timeMode="None",
             )
         )
-        begun = False
-        report_schema = spark_type(REPORT_SCHEMA)
+        batches = Batches(
+            spark, self.rules, self.schemas, self.delivery, before, after, partly_written
+        )
 
         def run_batch(frame: DataFrame, batch: int) -> None:
-            nonlocal begun
-            context = frame.sparkSession.sparkContext
-            query = context.getLocalProperty(_QUERY_ID)
-            assert query is not None
-            rules = self.rules.of(batch, partial(ends, spark, query, batch - 1))
-            late_until = before(batch)
-            known = self.schemas.ids
-            decided = None
-            if partly_written is not None and partly_written.batch == batch:
-                known = decided = partly_written.schema_ids
-            offsets, before_it = (batch_offsets(spark, query, n) for n in (batch, batch - 1))
-            planned = planned_at(spark, query, batch)
-            tell_tasks(
-                context,
-                TaskProperties(planned, late_until, offsets, before_it, decided, rules.text),
-            )
-            output = WrittenBatch(query, batch, ranges_of(known), offsets)
-            writer = PartitionWriter(self.delivery, output, first=not begun)
-            begun = True
-            reports = frame.mapInArrow(writer, report_schema).collect()
-            size = after(batch, [bytes(row[0]) for row in reports])
+            size = batches.run(frame, batch)
             if self.limit.batch_done(*size) and self.limit.records is not None:
-                limit_reads(self._files.limit, self.limit.records)
+                limit_reads(self.files.limit, self.limit.records)
 
         stream = (
             matched.writeStream.queryName(settings.spark.app_name)
@@ -136,23 +98,16 @@ class Dataflow:
         return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
 
     @property
-    def _files(self) -> DriverFiles:
-        return DriverFiles(self.control_file, self.control_file.with_name("most_records.json"))
-
-    @cached_property
-    def _options(self) -> DecodeOptions:
+    def packing(self) -> Packing:
+        """The packing of events, with the schemas that are known by now."""
         settings = self.settings
-        return DecodeOptions(
+        options = DecodeOptions(
             settings.state.key_groups,
             settings.time.max_ahead,
             settings.outputs.late_events == "all",
         )
-
-    @property
-    def packing(self) -> Packing:
-        """The packing of events, with the schemas that are known by now."""
-        lookup = SchemaLookup(registry_settings(self.settings))
-        return Packing(self.schemas.snapshot(), lookup, self._options)
+        lookup = SchemaLookup(registry_settings(settings))
+        return Packing(self.schemas.snapshot(), lookup, options)
 
     def _match_options(self) -> MatchOptions:
         time = self.settings.time
@@ -165,36 +120,3 @@ class Dataflow:
             type_names=tuple(t.name for t in self.schemas.types),
             types=record_types(self.schemas),
         )
-
-
-def planned_at(spark: SparkSession, query: str, batch: int) -> int:
-    """The time at which a batch of ``query`` was planned, in milliseconds since 1970, as its offset
-    log has it, so that it is the same when the batch runs again."""
-    return int(_planned(spark, query, batch).get().metadataOpt().get().batchTimestampMs())
-
-
-def batch_offsets(spark: SparkSession, query: str, batch: int) -> str:
-    """The digest of where a batch of ``query`` ends, as its offset log has it; empty for a batch
-    that there is not."""
-    offset = _offset(spark, query, batch)
-    return "" if offset is None else offset.digest
-
-
-def ends(spark: SparkSession, query: str, batch: int) -> dict[str, dict[int, int]]:
-    """The offsets in Kafka at which a batch of ``query`` ends, by topic and partition, as its
-    offset log has them; none for a batch that there is not."""
-    offset = _offset(spark, query, batch)
-    return {} if offset is None else offset.by_topic
-
-
-def _offset(spark: SparkSession, query: str, batch: int) -> SourceOffset | None:
-    entry = _planned(spark, query, batch)
-    if batch < 0 or entry.isEmpty():
-        return None
-    return SourceOffset.from_json(json.loads(entry.get().offsets().head().get().json()))
-
-
-def _planned(spark: SparkSession, query: str, batch: int) -> Any:
-    stream = spark.streams.get(query)
-    assert stream is not None
-    return offset_log(stream).get(batch)

@@ -10,14 +10,12 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_cep.config import Settings
 from spark_cep.observability import metric_names as names
-from spark_cep.observability.health import Health
 from spark_cep.observability.logs import logger
-from spark_cep.observability.metrics import Metrics
-from spark_cep.observability.start_clock import Phase, StartClock
+from spark_cep.observability.start_clock import Phase
 from spark_cep.pipeline.driver.kafka.input_position import InputPosition, Lag
 from spark_cep.pipeline.driver.lifecycle.listening_clock import awaits_data
+from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.observe.progress import BatchReport, count, merge, show
 from spark_cep.pipeline.driver.observe.query_progress import (
     is_batch,
@@ -36,36 +34,25 @@ _MACHINE_EVERY_SECONDS = 2.0
 
 
 class Observer:
-    """Observes one run. ``on_batch`` is called with the report of each batch; ``position`` and
-    ``lag`` follow what Spark commits, ``start`` the first batch."""
+    """Observes one run. ``on_batch`` is called with the report of each batch; ``rules`` is
+    what is known of them; ``position`` and ``lag`` follow what Spark commits."""
 
     def __init__(
         self,
-        settings: Settings,
-        metrics: Metrics,
-        health: Health,
+        run: Run,
         rules: RuleStatus,
         on_batch: Callable[[BatchReport], None],
-        run: str,
-        start: StartClock,
     ) -> None:
+        settings, metrics, health = run.settings, run.metrics, run.health
         self._time = settings.time
-        self._start = start
-        topics = settings.outputs.topics
-        self._kinds = {
-            topics.matches: "match",
-            topics.timeouts: "timeout",
-            topics.match_rows: "match_row",
-            topics.late: "late",
-            topics.dead_letters: "dead_letter",
-            topics.shadow: "shadow",
-        }
+        self._start = run.start
+        self._kinds = settings.outputs.topics.kinds()
         self._metrics = metrics
         self._health = health
-        self._rules = rules
+        self.rules = rules
         self._on_batch = on_batch
         self.lag = Lag(metrics)
-        self.position = InputPosition(settings, self.lag, metrics, run)
+        self.position = InputPosition(settings, self.lag, metrics, run.id)
         #: Of the batch that runs: its number, and when it began, in monotonic and in Unix seconds.
         self._running: tuple[int, float, float] | None = None
         self._counted_batch = self._seen_batch = -1
@@ -102,14 +89,20 @@ class Observer:
             self._watermark = report.watermark / 1000
         self.lag.arrived(report.partitions_read)
         self._processes = {(each.host, each.process): each for each in report.processes}
-        workers = sum(not each.is_jvm for each in self._processes.values())
-        self._metrics.set(names.PYTHON_WORKERS, workers)
         if batch > self._counted_batch:
             # One that was committed and failed after all comes again, and is counted already.
             self._counted_batch = batch
             count(report, self._metrics, self._kinds)
-            self._publish_latency(report, began, committed)
-        self._rules.batch_done(report)
+            slowest = self._time.watermark == "partition_minimum"
+            publish_latency(
+                report.match_times,
+                self._metrics,
+                began=began,
+                committed=committed,
+                disorder_ms=self._time.allowed_disorder,
+                delay_ms=source_delay(report.partitions_read, slowest=slowest),
+            )
+        self.rules.batch_done(report)
         self._health.ready()
         self._health.progressed()
         self._start.done(Phase.BATCH)
@@ -125,17 +118,6 @@ class Observer:
         )
         self._on_batch(report)
         return report
-
-    def _publish_latency(self, report: BatchReport, began: float, committed: float) -> None:
-        slowest = self._time.watermark == "partition_minimum"
-        publish_latency(
-            report.match_times,
-            self._metrics,
-            began=began,
-            committed=committed,
-            disorder_ms=self._time.allowed_disorder,
-            delay_ms=source_delay(report.partitions_read, slowest=slowest),
-        )
 
     def _watermark_lag(self) -> float:
         behind = time.time() - self._watermark
@@ -172,7 +154,7 @@ class Observer:
     def _batch_committed(self, progress: Mapping[str, Any]) -> None:
         """Spark has committed a batch, for good."""
         self._start.done(Phase.COMMIT)
-        self._rules.committed(progress["batchId"])
+        self.rules.committed(progress["batchId"])
         publish_progress(progress, self._metrics)
         read, ends = offsets_read(progress)
         self.lag.read(read, ends)

@@ -43,14 +43,7 @@ def output_encoder(
             match_row=ask(f"{topics.match_rows}-value", schema_text("match-row")),
         )
     )
-    names = OutputTopics(
-        topics.matches,
-        topics.timeouts,
-        topics.late,
-        topics.dead_letters,
-        topics.shadow,
-        topics.match_rows,
-    )
+    names = OutputTopics(**topics.model_dump(exclude={"rule_status", "rule_audit"}))
     return OutputEncoder(names, ids, largest=cluster.largest_record(topics.all()))
 
 

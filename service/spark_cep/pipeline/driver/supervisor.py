@@ -18,9 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError, SparkCepError, StartError
 from spark_cep.observability import metric_names as names
-from spark_cep.observability.health import Health
 from spark_cep.observability.logs import bound, logger
-from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.driver.checkpoint.failures import (
     RefusedError,
     failure,
@@ -30,10 +28,8 @@ from spark_cep.pipeline.driver.checkpoint.failures import (
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.dataflow import Dataflow
 from spark_cep.pipeline.driver.kafka.topic_ids import TopicIds
-from spark_cep.pipeline.driver.lifecycle.circuit_breaker import CircuitBreaker
-from spark_cep.pipeline.driver.lifecycle.outage import Outage
-from spark_cep.pipeline.driver.lifecycle.retry import RetryPolicy, StopRequestedError
-from spark_cep.pipeline.driver.lifecycle.stopping import Stopping
+from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
+from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.time_control import TimeControl
@@ -54,45 +50,32 @@ class _KafkaUnavailableTooLongError(Exception):
 
 
 class Supervisor:
-    """Supervises the queries of one run. ``stop`` asks the job to end; ``partly_written`` says
-    which batch the output has in part; ``learn`` asks the registry for
-    schema ids; ``retry`` is the policy of requests to the registry and to
-    the output meanwhile."""
+    """Supervises the queries of one run. ``partly_written`` says which batch the output has in
+    part; ``learn`` asks the registry for schema ids."""
 
     def __init__(
         self,
+        run: Run,
         spark: SparkSession,
         flow: Dataflow,
         *,
-        run: str,
-        stop: Callable[[], None],
-        stopping: Stopping,
-        partly_written: Callable[[], PartlyWritten | None],
-        learn: Callable[[Sequence[int]], None],
-        retry: RetryPolicy,
-        outage: Outage,
-        breaker: CircuitBreaker,
-        topics: TopicIds,
         observer: Observer,
         time: TimeControl,
-        metrics: Metrics,
-        health: Health,
+        topics: TopicIds,
+        partly_written: Callable[[], PartlyWritten | None],
+        learn: Callable[[Sequence[int]], None],
     ) -> None:
+        self._run = run
+        self._stopping, self._outage = run.stopping, run.outage
+        self._metrics, self._health = run.metrics, run.health
+        self._retry = run.retries.while_running
         self._spark = spark
         self._flow = flow
-        self._run = run
-        self._stop = stop
-        self._stopping = stopping
-        self._partly_written = partly_written
-        self._learn = learn
-        self._retry = retry
-        self._outage = outage
-        self._breaker = breaker
-        self._topics = topics
         self._observer = observer
         self._time = time
-        self._metrics = metrics
-        self._health = health
+        self._topics = topics
+        self._partly_written = partly_written
+        self._learn = learn
         self._checkpoint = str(flow.settings.state.checkpoint)
         self._query: str | None = None
 
@@ -160,6 +143,9 @@ class Supervisor:
         if not ids:
             self._metrics.increment(names.BATCHES, result="failed")
             self._health.failed("the query failed")
+            # A topic created again, before it has as many records, looks to the source like a
+            # partition that lost some.
+            self._topics.check()
             raise failure(error, self._checkpoint) from error
         self._health.expect_progress(expected=False)
         schemas = self._flow.schemas
@@ -198,12 +184,12 @@ class Supervisor:
         return report.total(Count.RECORDS), report.total(Count.BYTES)
 
     def _bound(self, batch: int) -> AbstractContextManager[None]:
-        return bound(query=self._query, run=self._run, batch=batch)
+        return bound(query=self._query, run=self._run.id, batch=batch)
 
     def _protect(self, report: BatchReport) -> None:
         """Stop, or pause rules, where the circuit breaker trips. The batch is written; Spark
         commits it after."""
-        trips = self._breaker.batch_done(
+        trips = self._run.breaker.batch_done(
             report.total(Count.RECORDS),
             report.total(Count.RELEVANT_EVENTS),
             {reason: n for (reason,), n in report.by_labels(Count.DEAD_LETTERS).items()},
@@ -212,8 +198,8 @@ class Supervisor:
                 for (rule, version, reason), n in report.by_labels(Count.RULE_DEAD_LETTERS).items()
             },
         )
-        if self._breaker.job_trip is not None:
-            self._stop()
+        if self._run.breaker.job_trip is not None:
+            self._run.stop()
         topic, rules = self._flow.settings.outputs.topics.dead_letters, self._flow.rules
         # Versions that drain go by themselves.
         versions = {(one.rule.id, one.rule.version) for one in rules.current.rules.running}

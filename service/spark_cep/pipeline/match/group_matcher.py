@@ -15,7 +15,8 @@ from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pipeline.match.batch_input import BatchInput
-from spark_cep.pipeline.match.key_group import KeyGroup, MatchOptions
+from spark_cep.pipeline.match.key_group import KeyGroup
+from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.state.group_format import WRITTEN_IN, check_written
 
 #: Bytes of entries that wait to be written together.

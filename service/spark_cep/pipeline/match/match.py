@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter_ns
+from typing import Any
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputRecord
@@ -18,11 +19,10 @@ from spark_cep.codecs.output.result_columns import EncodedResults
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.results import ResultKind
-from spark_cep.model import Match, MatchRow, Timeout
 from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.group_matcher import EntryMap, GroupMatcher, GroupValue
-from spark_cep.pipeline.match.key_group import MatchOptions
 from spark_cep.pipeline.match.latency import Ages
+from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets, ResultColumns
 from spark_cep.pipeline.wire.reports import (
     Count,
@@ -155,25 +155,21 @@ class MatchProcessor:
                 yield from self._columns(shadow, shadow=True)
             for version, record in replaced:
                 yield from self._add(record, records, counts, version)
-        for match in outputs.matches:
-            record = encoder.match(match, shadow=self._is_shadow(match))
-            version = match.rule_id, match.rule_version
-            yield from self._add(record, records, counts, version)
         for row in outputs.rows:
             counts[Count.MATCH_ROWS, row.rule_id] += 1
-            record = encoder.row(row, shadow=self._is_shadow(row))
-            version = row.rule_id, row.rule_version
-            yield from self._add(record, records, counts, version)
-        for timeout in outputs.timeouts:
-            record = encoder.timeout(timeout, shadow=self._is_shadow(timeout))
-            version = timeout.rule_id, timeout.rule_version
-            yield from self._add(record, records, counts, version)
+        kinds: tuple[tuple[Iterable[Any], Callable[..., OutputRecord]], ...] = (
+            (outputs.matches, encoder.match),
+            (outputs.rows, encoder.row),
+            (outputs.timeouts, encoder.timeout),
+        )
+        for results, encode in kinds:
+            for result in results:
+                version = result.rule_id, result.rule_version
+                record = encode(result, shadow=version in self._shadow)
+                yield from self._add(record, records, counts, version)
         for letter in outputs.dead_letters:
             count_dead_letter(counts, letter.reason, letter.rule_id, letter.rule_version)
             yield from _records(records.add(encoder.dead_letter(letter)))
-
-    def _is_shadow(self, result: Match | MatchRow | Timeout) -> bool:
-        return (result.rule_id, result.rule_version) in self._shadow
 
     def _columns(self, encoded: EncodedResults, *, shadow: bool = False) -> Iterator[_Packet]:
         if not len(encoded.rule):

@@ -197,13 +197,10 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
         "spark.python.unix.domain.socket.enabled": str(may_have_sockets(scratch)).lower(),
         # A larger plan becomes a broadcast, which the worker that starts the matcher cannot read.
         "spark.broadcast.UDFCompressionThreshold": "1g",
-        "spark.sql.streaming.minBatchesToRetain": str(state.min_batches_to_retain),
         f"{_STATE_STORE}.providerClass": _ROCKSDB,
         f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
         f"{_STATE_STORE}.rocksdb.boundedMemoryUsage": "true",
         f"{_STATE_STORE}.rocksdb.maxMemoryUsageMB": str(max(1, state.rocksdb_memory >> 20)),
-        f"{_STATE_STORE}.minDeltasForSnapshot": str(state.snapshot_after_batches),
-        f"{_STATE_STORE}.maintenanceInterval": f"{state.maintenance_interval}ms",
     }
     if alone:
         # Else Spark looks up the machine's name, which need not be known to anybody.

@@ -17,7 +17,6 @@ import threading
 from typing import Any, Final
 
 from spark_cep.config.redaction import redact
-from spark_cep.observability.log_events import SPARK_LOG, SPARK_OUTPUT
 from spark_cep.observability.logs import EVENT_NAME, configured
 
 _log = logging.getLogger(__name__)
@@ -88,9 +87,9 @@ def tell(line: str) -> None:
     said = _parsed(line)
     if said is None:
         level = logging.DEBUG if line.startswith(_CHATTER) else logging.WARNING
-        _log.log(level, "%s", line, extra={EVENT_NAME: SPARK_OUTPUT.name})
+        _log.log(level, "%s", line, extra={EVENT_NAME: "spark_output"})
         return
-    extra: dict[str, Any] = {EVENT_NAME: SPARK_LOG.name}
+    extra: dict[str, Any] = {EVENT_NAME: "spark_log"}
     for name in ("thread", "exception"):
         if said.get(name):
             extra[f"{name}_"] = said[name]

@@ -130,10 +130,10 @@ class CompactedTopic:
             self._consumer.poll(0)
             if isinstance(error, TimeoutError):
                 raise self._unavailable(f"no answer in {self._seconds:g} s") from error
-            found = error.args[0]
-            if may_pass(found) and not self._refused:
-                raise self._unavailable(redact_text(found.str())) from error
-            raise self._not_read(f"{redact_text(found.str())}{self._because()}") from error
+            reason: KafkaError = error.args[0]
+            if may_pass(reason) and not self._refused:
+                raise self._unavailable(redact_text(reason.str())) from error
+            raise self._not_read(f"{redact_text(reason.str())}{self._because()}") from error
         changed, self._changed = self._changed, False
         return changed
 
@@ -199,19 +199,20 @@ class CompactedTopic:
         wanted = TopicCollection([self.topic])
         asked = admin.describe_topics(wanted, request_timeout=self._seconds)[self.topic]
         try:
-            found = asked.result(2 * self._seconds)
+            described = asked.result(2 * self._seconds)
         except KafkaException as error:
             if kind_of(error.args[0]) is ErrorKind.UNKNOWN_TOPIC:
                 self._position = None
                 raise self._not_read("there is no such topic", "a compacted topic") from error
             raise
-        if len(found.partitions) != 1:
-            reason = f"the topic has {len(found.partitions)} partitions"
+        if len(described.partitions) != 1:
+            reason = f"the topic has {len(described.partitions)} partitions"
             raise self._not_read(reason, "one, so that changes have one order")
-        return str(found.topic_id)
+        return str(described.topic_id)
 
     def _check_policy(self, admin: AdminClient) -> None:
-        """RuleSetError when rules would expire. Who may not ask is not told."""
+        """RuleSetError when rules would expire. No error where the right to ask is
+        missing."""
         wanted = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         (answer,) = admin.describe_configs([wanted], request_timeout=self._seconds).values()
         try:

@@ -45,27 +45,27 @@ class FolderSource:
     def read(self) -> list[RuleFile] | None:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`."""
         begun, self._begun = self._begun, True
-        found: Stamp | None = stamp(self._path)
-        if found == self._taken:
+        newest: Stamp | None = stamp(self._path)
+        if newest == self._taken:
             return None
         if begun:
-            found = self._settled()
-        if found is None:
+            newest = self._settled()
+        if newest is None:
             return None
         files = read_files(self._path, self._entries)
-        if begun and stamp(self._path) != found:
+        if begun and stamp(self._path) != newest:
             # A rule that moves from file to file would be there twice, or not at all.
             return None
-        self._taken = found
+        self._taken = newest
         return files
 
     def _settled(self) -> Stamp | None:
-        found = stamp(self._path)
+        newest = stamp(self._path)
         for _ in range(_MOST_LOOKS):
             time.sleep(self._settle_seconds)
-            before, found = found, stamp(self._path)
-            if found == before:
-                return found
+            before, newest = newest, stamp(self._path)
+            if newest == before:
+                return newest
         return None
 
     def close(self) -> None:
@@ -120,13 +120,13 @@ def stamp(path: Path) -> Stamp:
     its links lead now. ``RuleSetError`` when the folder cannot be read."""
     # The inode's own time: copies may keep that of the content, and an inode is used again.
     try:
-        found = []
+        stamps = []
         for file in [path] if path.is_file() else rule_files(path):
-            of = file.stat()
-            found.append((file.name, of.st_ino, of.st_size, of.st_ctime_ns))
+            status = file.stat()
+            stamps.append((file.name, status.st_ino, status.st_size, status.st_ctime_ns))
     except OSError as error:
         raise _not_read(path, error) from error
-    return tuple(found)
+    return tuple(stamps)
 
 
 def _not_read(path: Path, error: OSError) -> RuleSetError:

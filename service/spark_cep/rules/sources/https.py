@@ -51,15 +51,15 @@ class HttpsSource:
     def read(self) -> list[RuleFile] | None:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`."""
         try:
-            found = self._asked()
+            answer = self._asked()
         except httpx2.HTTPError as error:
             reason = str(error) or type(error).__name__
             if isinstance(error, httpx2.TransportError) and not _about_certificates(error):
                 raise unavailable(reason, self.name) from error
             raise not_read(reason, self.name) from error
-        if found is None or found[0] == self._body:
+        if answer is None or answer[0] == self._body:
             return None
-        body, tag = found
+        body, tag = answer
         files = _entries(decoded(body, self.name, _WHAT), self.name)
         check_count(len(files), "documents", self.name)
         self._body, self._tag = body, tag
@@ -83,8 +83,8 @@ class HttpsSource:
                 allowed = "200 OK; redirects are not followed" if answer.is_redirect else "200 OK"
                 raise not_read(reason, self.name, allowed)
             body = bytearray()
-            for part in answer.iter_bytes():
-                body += part
+            for chunk in answer.iter_bytes():
+                body += chunk
                 if len(body) > MOST_BYTES:
                     raise too_large(self.name, _WHAT)
                 if time.monotonic() > deadline:

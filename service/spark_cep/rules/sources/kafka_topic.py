@@ -40,14 +40,14 @@ class KafkaTopicSource:
             return None
         records = self._topic.records
         self._entries.next_snapshot()
-        found = [
+        files = [
             _entry(key, record.value, self._topic.place(record), self._entries)
             for key, record in records.items()
         ]
-        if found == self._given:
+        if files == self._given:
             return None
-        self._given = found
-        return found
+        self._given = files
+        return files
 
     def close(self) -> None:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`."""

@@ -62,9 +62,9 @@ class SourceEntries:
         return self._kept(rule_entry, text, name, rule, version)
 
     def _kept(self, read: Callable[..., RuleFile], *given: object) -> RuleFile:
-        found = self._newest.get(given) or self._before.get(given) or read(*given)
-        self._newest[given] = found
-        return found
+        file = self._newest.get(given) or self._before.get(given) or read(*given)
+        self._newest[given] = file
+        return file
 
 
 def rule_file(text: str, name: str) -> RuleFile:

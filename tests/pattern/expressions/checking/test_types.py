@@ -186,7 +186,7 @@ def test_mistake(text: str, message: str, place: str) -> None:
         checked(text)
     (problem,) = caught.value.problems
     assert problem.message == message
-    assert text[problem.start : problem.end] == place
+    assert text[slice(*problem.span)] == place
 
 
 def test_all_mistakes_at_once() -> None:

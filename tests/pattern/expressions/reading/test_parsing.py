@@ -15,7 +15,7 @@ from spark_cep.pattern.expressions import (
     MAX_TREE,
     Expression,
     ExpressionError,
-    ExpressionProblem,
+    TextProblem,
     parse,
 )
 from tests.pattern.expressions.samples import EXPRESSIONS
@@ -27,7 +27,7 @@ def refused(text: str, *, measure: bool = False) -> list[tuple[str, str]]:
     """The messages for a text that must be refused, each with the text it points at."""
     with pytest.raises(ExpressionError) as caught:
         parse(text, steps=STEPS, measure=measure)
-    return [(p.message, text[p.start : p.end]) for p in caught.value.problems]
+    return [(p.message, text[slice(*p.span)]) for p in caught.value.problems]
 
 
 def looked_back(e: Expression) -> list[tuple[str, str, str | None, int]]:
@@ -420,7 +420,7 @@ values distinct list filter first over `y` -> ilike rlike day minutes 'u' split
 def test_nothing_is_lost(words: list[str]) -> None:
     """Any text is refused properly or keeps every name and constant that stands in it."""
     text = " ".join(words)
-    problems: tuple[ExpressionProblem, ...] = ()
+    problems: tuple[TextProblem, ...] = ()
     try:
         e = parse(text, steps=STEPS)
     except ExpressionError as error:
@@ -429,4 +429,4 @@ def test_nothing_is_lost(words: list[str]) -> None:
         for constant in ("17", "2.5", "'q'", "col", "y"):
             assert e.canonical.count(constant) >= min(1, words.count(constant))
         assert parse(e.canonical, steps=STEPS) == e
-    assert all(0 <= p.start <= p.end <= len(text) for p in problems)
+    assert all(0 <= p.span[0] <= p.span[1] <= len(text) for p in problems)

@@ -29,7 +29,7 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
     ]
     for each in written:
         log.write(each)
-    pauses = {"b": Pause("too many dead letters", "circuit breaker", 3)}
+    pauses = {"b": Pause("too many dead letters", "circuit breaker", 3, 7, "topic")}
     drains = DrainingVersion(load_rules(_RULE.format(2), "a.yaml")[0], 5_000, 70)
     of_b = load_rules(_RULE.format(3).replace("id: a", "id: b"), "b.yaml")
     rules = replace(
@@ -38,9 +38,9 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
         carried=(drains.loaded,),
         paused=pauses,
     )
-    meanings = {("a", 1): "one", ("gone", 7): "other"}
+    fingerprints = {("a", 1): "one", ("gone", 7): "other"}
     aside = {"digest": "why"}
-    again = LoggedRules(10, 3, rules, attempts=2, set_aside=aside, meanings=meanings)
+    again = LoggedRules(10, 3, rules, attempts=2, set_aside=aside, fingerprints=fingerprints)
     log.write(again)
     assert (tmp_path / "rules" / ".9.crc").exists()
     for files in (CheckpointFiles(spark, str(tmp_path)), LocalFiles(tmp_path)):
@@ -53,7 +53,7 @@ def test_both_readers_see_what_the_job_wrote(spark: SparkSession, tmp_path: Path
         assert [one.rule for one in found[-1].rules.carried] == [drains.rule]
         assert found[-1].rules.fingerprint == rules.fingerprint
         assert (found[-1].attempts, found[-1].set_aside) == (2, {"digest": "why"})
-        assert [each.meanings for each in found] == [{}, {}, meanings]
+        assert [each.fingerprints for each in found] == [{}, {}, fingerprints]
         assert [each.rules.paused for each in found] == [{}, {}, pauses]
     log.forget_after(9)
     assert [each.batch for each in RuleHistory(LocalFiles(tmp_path)).history()] == [0, 9]

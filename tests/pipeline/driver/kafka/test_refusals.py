@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
-from spark_cep.pipeline.driver.kafka.refusals import Refusals
+from spark_cep.pipeline.driver.kafka.refusals import refusal
 
 
 @pytest.mark.parametrize(
@@ -19,17 +19,14 @@ from spark_cep.pipeline.driver.kafka.refusals import Refusals
 )
 def test_a_broker_that_is_away_is_no_refusal(code: int, text: str) -> None:
     """What may pass is waited for."""
-    refusals = Refusals({"bootstrap.servers": "a:1"})
-    refusals.heard(KafkaError(code, text))
-    assert refusals.reason() is None
+    assert refusal([KafkaError(code, text)], {"bootstrap.servers": "a:1"}) is None
 
 
 def test_an_untrusted_certificate_without_its_reason() -> None:
     """When nothing answers any more at the second look, the settings are named all the same."""
-    refusals = Refusals({"bootstrap.servers": "127.0.0.1:1,[::1]:1"})
     text = "ssl://a:1/bootstrap: SSL handshake failed: certificate verify failed: …"
-    refusals.heard(KafkaError(KafkaError._SSL, text))
-    said = refusals.reason()
+    config = {"bootstrap.servers": "127.0.0.1:1,[::1]:1"}
+    said = refusal([KafkaError(KafkaError._SSL, text)], config)
     assert said is not None
     assert said.startswith("kafka.security.ssl_ca_file: ")
     assert "no ssl_ca_file" in said

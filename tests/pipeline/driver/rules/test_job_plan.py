@@ -137,6 +137,7 @@ def test_several_types_in_one_input_are_refused(tmp_path: Path) -> None:
         ("spark_cep.pipeline.driver.commands.rule_history", "pyspark"),
     ],
 )
+@pytest.mark.slow
 def test_commands_load_no_service(module: str, without: str) -> None:
     """What `check`, `rescale`, `state`, `explain` and `rules` import."""
     program = f"import sys, {module}; print({without!r} in sys.modules)"

@@ -184,7 +184,7 @@ def test_a_version_that_drains(
     monkeypatch.setattr(rule_status, "_log", Log())
     status.batch_done(BatchReport(6, gone=Counter({("one", 1): 4})))
     status.batch_done(BatchReport(7, gone=Counter({("one", 1): 0})))
-    assert said == ["its drain ended before it was done", "drained"]
+    assert said == ["ended before it had drained", "drained"]
 
 
 @pytest.mark.parametrize("how", ["before any batch", "paused", "disabled", "in between"])

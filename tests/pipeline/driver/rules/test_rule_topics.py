@@ -124,7 +124,7 @@ def test_an_error_ends_nothing(topics: Topics, monkeypatch: pytest.MonkeyPatch) 
         topics.rows = [_row(f"r{len(said)}"), _row(str(topics.wrong))]
         return len(topics.told()) == 0 or topics.wrong is None
 
-    monkeypatch.setattr(topics.topics._thread, "wait", wait)
+    monkeypatch.setattr(topics.topics, "wait", wait)
     topics.topics._work()
     assert said == ["away", "ValueError: no text", "away"]
 

@@ -13,6 +13,7 @@ from spark_cep.codecs.registry.schema_resolution import resolve_schemas
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.checkpoint.files import Position
+from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleLog
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.driver.rules.rules_at_start import RulesAtStart
@@ -53,9 +54,9 @@ class Files:
         """How far it has come."""
         return Position("query", 5, 5 if self._done else 4, 1, 1, {}, {}, None)
 
-    def ends(self, batch: int) -> dict[str, dict[int, int]]:
+    def offset(self, batch: int) -> SourceOffset:
         """Of the batch before."""
-        return {"t": {0: batch}}
+        return SourceOffset(input={("t", 0): batch})
 
 
 def _schemas(folder: Path, **columns: str) -> ResolvedSchemas:

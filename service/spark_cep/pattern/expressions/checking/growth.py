@@ -23,23 +23,23 @@ from spark_cep.pattern.expressions.nodes import (
     Variable,
     children,
 )
-from spark_cep.pattern.expressions.problems import ExpressionProblem
+from spark_cep.pattern.expressions.problems import TextProblem
 
 MAX_GROWTH = 100
 _EVENT_TEXT = 10_000
 """Characters that a column is taken to hold; literals count with their own length."""
 
 
-def growth_problems(node: Node) -> list[ExpressionProblem]:
+def growth_problems(node: Node) -> list[TextProblem]:
     """One problem for an expression that could multiply the length of text too much."""
     factor = -(-_size(node, {}) // _EVENT_TEXT)
     if factor <= MAX_GROWTH:
         return []
     return [
-        ExpressionProblem(
+        TextProblem(
             "CONCAT, ARRAY, REPEAT, REPLACE, UPPER, LOWER and the like could make text "
             f"{factor} times as long; the limit is {MAX_GROWTH}",
-            *node.span,
+            node.span,
         )
     ]
 

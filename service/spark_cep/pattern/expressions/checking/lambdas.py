@@ -24,7 +24,7 @@ from spark_cep.pattern.expressions.nodes import (
     children,
     walk,
 )
-from spark_cep.pattern.expressions.problems import ExpressionProblem
+from spark_cep.pattern.expressions.problems import TextProblem
 
 _EVENT = ""
 _SEARCHES = frozenset({"LIKE", "ILIKE", "RLIKE"})
@@ -36,18 +36,18 @@ def variables_of(node: Node) -> set[str]:
     return {part.name for part in walk(node) if isinstance(part, Variable)} - own
 
 
-def lambda_problems(node: Node) -> list[ExpressionProblem]:
+def lambda_problems(node: Node) -> list[TextProblem]:
     """One problem for each call that reads two things inside a lambda."""
     return list(_problems(node, ()))
 
 
-def _problems(node: Node, parameters: tuple[str, ...]) -> Iterator[ExpressionProblem]:
+def _problems(node: Node, parameters: tuple[str, ...]) -> Iterator[TextProblem]:
     if parameters and _is_costly(node) and not _reads_one(node, parameters):
         name = node.operator if isinstance(node, Call) else "CAST"
-        yield ExpressionProblem(
+        yield TextProblem(
             f"{name} inside a lambda reads both the element and something else: the time for it "
             "would grow with the square of the event",
-            *node.span,
+            node.span,
             "functions of text and arrays read either the element or the rest of the event; "
             "compare their results",
         )

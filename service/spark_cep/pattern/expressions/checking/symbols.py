@@ -19,13 +19,13 @@ from spark_cep.pattern.expressions.nodes import (
     RowReference,
     walk,
 )
-from spark_cep.pattern.expressions.problems import ExpressionProblem
+from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.several_types import AnyRecord
 
 
 def unknown_symbols(
     e: Expression, event: AnyRecord | None, steps: Mapping[str, AnyRecord]
-) -> Iterator[ExpressionProblem]:
+) -> Iterator[TextProblem]:
     """Each such text: no event has it, so the comparison is always the same.
 
     ``event`` and ``steps`` are as in :func:`spark_cep.pattern.expressions.check_types`.
@@ -50,7 +50,7 @@ def unknown_symbols(
             if symbols and text.value not in symbols:
                 message = f"'{text.value}' is no symbol of the enum {name(column.path)}"
                 allowed = instead(str(text.value), symbols, "symbols")
-                yield ExpressionProblem(message, *text.span, allowed)
+                yield TextProblem(message, text.span, allowed)
 
 
 def _compared(node: Node) -> Iterator[tuple[Node, Literal]]:

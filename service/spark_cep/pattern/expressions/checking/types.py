@@ -33,7 +33,7 @@ from spark_cep.pattern.expressions.nodes import (
     Span,
     Variable,
 )
-from spark_cep.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem
 from spark_cep.pattern.expressions.values import type_rules as rules
 from spark_cep.pattern.several_types import AnyRecord
 from spark_cep.pattern.types import (
@@ -73,7 +73,7 @@ def check_types(
     kind = typing.type_of(e.node)
     if kind == YEAR_MONTH:
         message = "years and months are only added to a date or timestamp, or subtracted from one"
-        typing.problems.append(ExpressionProblem(message, *e.node.span))
+        typing.problems.append(TextProblem(message, e.node.span))
     if typing.problems:
         raise ExpressionError(list(dict.fromkeys(typing.problems)))
     return kind
@@ -91,7 +91,7 @@ class Typing:
         steps: Mapping[str, RecordType] | None = None,
         missing: SqlType = UNKNOWN,
     ) -> None:
-        self.problems: list[ExpressionProblem] = []
+        self.problems: list[TextProblem] = []
         self._event = event
         self._missing = missing
         self._steps = steps or {}
@@ -99,7 +99,7 @@ class Typing:
         self._variables: dict[str, SqlType] = {}
 
     def type_of(self, node: Node) -> SqlType:
-        """The type of a node's value; ``UNKNOWN`` where it cannot be said."""
+        """The type of a node's value; ``UNKNOWN`` where it is not known."""
         known = self._known.get(id(node))
         if known is None:
             known = self._known[id(node)] = (node, self._infer(node))
@@ -126,7 +126,7 @@ class Typing:
         return nearest(word, known) if len(self.problems) < _MOST_HINTS else None
 
     def _refuse(self, message: str, span: Span, allowed: str | None = None) -> SqlType:
-        self.problems.append(ExpressionProblem(message, span[0], span[1], allowed))
+        self.problems.append(TextProblem(message, span, allowed))
         return UNKNOWN
 
     def _infer(self, node: Node) -> SqlType:

@@ -2,8 +2,7 @@
 
 ``row`` says what a row holds; the rows are in one module for each kind of value. What is not in the
 list cannot be called. ``withheld`` names functions that people will look for, with the reason why
-they are not here. ``python -m spark_cep.pattern.expressions.functions docs/rules.md`` writes the
-tables of the documentation.
+they are not here.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from spark_cep.pattern.expressions.functions.times import TIMES
 
 __all__ = [
     "ALIASES",
-    "FAMILIES",
     "FUNCTIONS",
     "LAMBDAS",
     "SPECIAL_CALLS",
@@ -29,17 +27,7 @@ __all__ = [
     "element",
 ]
 
-FAMILIES: Mapping[str, Mapping[str, Function]] = {
-    "Any type": GENERIC,
-    "Numbers": NUMERIC,
-    "Text": TEXT,
-    "Regular expressions": PATTERNS,
-    "Dates and timestamps": TIMES,
-    "Arrays and maps": ARRAYS,
-}
-FUNCTIONS: Mapping[str, Function] = {
-    name: row for family in FAMILIES.values() for name, row in family.items()
-}
+FUNCTIONS: Mapping[str, Function] = {**GENERIC, **NUMERIC, **TEXT, **PATTERNS, **TIMES, **ARRAYS}
 ALIASES: Mapping[str, str] = {
     "NVL": "COALESCE",
     "IFNULL": "COALESCE",

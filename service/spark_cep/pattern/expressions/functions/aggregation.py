@@ -44,22 +44,16 @@ class Accumulator(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One function over events; what ``start`` makes is given the values that are not NULL, in
-    order.
+    """One function over events, or over a match's rows. What ``start`` makes is given what its
+    arguments are on each of them, in order, a tuple of values for several arguments; NULL only
+    where ``takes_nulls``."""
 
-    ``example`` runs over a step ``a`` with the prices of ``EXAMPLE_PRICES``.
-    """
-
-    result: Callable[[SqlType], SqlType | str]
+    result: Callable[..., SqlType | str]
     start: Callable[[], Accumulator]
-    doc: str
-    example: str
-    expected: Any
-
-
-EXAMPLE_PRICES = (2.0, 4.0, None, 4.0)
+    arguments: int = 1
+    takes_nulls: bool = False
 
 
 def aggregate(look_back: LookBack, values: Sequence[Any]) -> Any:
@@ -102,6 +96,9 @@ def _number(gives: Callable[[SqlType], SqlType]) -> Callable[[SqlType], SqlType 
         return gives(kind) if rules.is_number(kind) else f"needs numbers, not {kind}"
 
     return result
+
+
+_double = _number(lambda _: DOUBLE)
 
 
 def _sum_type(kind: SqlType) -> SqlType:
@@ -295,92 +292,19 @@ class _Spread:
         return math.sqrt(variance) if self._root else variance
 
 
-def _spread_row(fewer: int, doc: str, example: str, expected: float, *, root: bool) -> Aggregate:
-    return Aggregate(
-        result=_number(lambda _: DOUBLE),
-        start=partial(_Spread, fewer, root=root),
-        doc=doc,
-        example=example,
-        expected=expected,
-    )
-
-
 PICKS = ("FIRST", "LAST")
 AGGREGATES: dict[str, Aggregate] = {
-    "SUM": Aggregate(
-        result=_number(_sum_type),
-        start=_Sum,
-        doc="The sum.",
-        example="SUM(a.price)",
-        expected=10.0,
-    ),
-    "AVG": Aggregate(
-        result=_number(_average_type),
-        start=_Average,
-        doc="The mean.",
-        example="AVG(a.price)",
-        expected=10 / 3,
-    ),
-    "MIN": Aggregate(
-        result=_ordered,
-        start=partial(_Best, values.less),
-        doc="The least.",
-        example="MIN(a.price)",
-        expected=2.0,
-    ),
-    "MAX": Aggregate(
-        result=_ordered,
-        start=partial(_Best, values.greater),
-        doc="The greatest.",
-        example="MAX(a.price)",
-        expected=4.0,
-    ),
-    "COUNT": Aggregate(
-        result=_count,
-        start=_Count,
-        doc="How many are not NULL; `COUNT(a.*)`: how many events.",
-        example="COUNT(a.price)",
-        expected=3,
-    ),
-    COUNT_DISTINCT: Aggregate(
-        result=_comparable,
-        start=_DistinctCount,
-        doc="How many different values.",
-        example="COUNT(DISTINCT a.price)",
-        expected=2,
-    ),
-    "COLLECT": Aggregate(
-        result=ArrayType,
-        start=partial(_Collection, MAX_COLLECTED),
-        doc="An array of the values in their order. `COLLECT(a.price, 10)` keeps the first 10; "
-        f"at most, and by default, it is {MAX_COLLECTED:,}.",
-        example="COLLECT(a.price, 2)",
-        expected=[2.0, 4.0],
-    ),
-    "STDDEV_SAMP": _spread_row(
-        1,
-        "The standard deviation of a sample; NULL of fewer than two values.",
-        "STDDEV(a.price)",
-        math.sqrt(4 / 3),
-        root=True,
-    ),
-    "STDDEV_POP": _spread_row(
-        0,
-        "The standard deviation of the whole population.",
-        "STDDEV_POP(a.price)",
-        math.sqrt(8 / 9),
-        root=True,
-    ),
-    "VAR_SAMP": _spread_row(
-        1,
-        "The variance of a sample; NULL of fewer than two values.",
-        "VARIANCE(a.price)",
-        4 / 3,
-        root=False,
-    ),
-    "VAR_POP": _spread_row(
-        0, "The variance of the whole population.", "VAR_POP(a.price)", 8 / 9, root=False
-    ),
+    "SUM": Aggregate(_number(_sum_type), _Sum),
+    "AVG": Aggregate(_number(_average_type), _Average),
+    "MIN": Aggregate(_ordered, partial(_Best, values.less)),
+    "MAX": Aggregate(_ordered, partial(_Best, values.greater)),
+    "COUNT": Aggregate(_count, _Count),
+    COUNT_DISTINCT: Aggregate(_comparable, _DistinctCount),
+    "COLLECT": Aggregate(ArrayType, partial(_Collection, MAX_COLLECTED)),
+    "STDDEV_SAMP": Aggregate(_double, partial(_Spread, 1, root=True)),
+    "STDDEV_POP": Aggregate(_double, partial(_Spread, 0, root=True)),
+    "VAR_SAMP": Aggregate(_double, partial(_Spread, 1, root=False)),
+    "VAR_POP": Aggregate(_double, partial(_Spread, 0, root=False)),
 }
 LOOK_BACK_ALIASES = {
     "STDDEV": "STDDEV_SAMP",
@@ -391,18 +315,6 @@ LOOK_BACK_ALIASES = {
     "MEAN": "AVG",
 }
 LOOK_BACK_FUNCTIONS = frozenset({*PICKS, *AGGREGATES}) - {COUNT_DISTINCT}
-
-
-@dataclass(frozen=True, slots=True)
-class RowPatternAggregate:
-    """One function over a match's rows; what ``start`` makes is given what its arguments are on
-    each row of its variable, in order, a tuple of values for several arguments; NULL only where
-    ``takes_nulls``."""
-
-    result: Callable[..., SqlType | str]
-    start: Callable[[], Accumulator]
-    arguments: int = 1
-    takes_nulls: bool = False
 
 
 def _by_type(value: SqlType, order: SqlType) -> SqlType | str:
@@ -418,22 +330,18 @@ def _counted_truth(kind: SqlType) -> SqlType | str:
     return wrong if isinstance(wrong, str) else BIGINT
 
 
-ROW_AGGREGATES: dict[str, RowPatternAggregate] = {
-    **{
-        name: RowPatternAggregate(row.result, row.start)
-        for name, row in AGGREGATES.items()
-        if name != "COLLECT"
-    },
+ROW_AGGREGATES: dict[str, Aggregate] = {
+    **{name: row for name, row in AGGREGATES.items() if name != "COLLECT"},
     # As in standard SQL, and unlike COLLECT_LIST: NULLs are kept, and of no rows it is NULL.
-    "ARRAY_AGG": RowPatternAggregate(
+    "ARRAY_AGG": Aggregate(
         ArrayType, partial(_Collection, MAX_COLLECTED, empty=False), takes_nulls=True
     ),
-    "ANY_VALUE": RowPatternAggregate(lambda kind: kind, partial(_Fold, lambda first, _: first)),
-    "BOOL_AND": RowPatternAggregate(_truth, partial(_Fold, lambda one, other: one and other)),
-    "BOOL_OR": RowPatternAggregate(_truth, partial(_Fold, lambda one, other: one or other)),
-    "COUNT_IF": RowPatternAggregate(_counted_truth, _TrueCount),
-    "MAX_BY": RowPatternAggregate(_by_type, partial(_BestBy, values.greater), 2),
-    "MIN_BY": RowPatternAggregate(_by_type, partial(_BestBy, values.less), 2),
+    "ANY_VALUE": Aggregate(lambda kind: kind, partial(_Fold, lambda first, _: first)),
+    "BOOL_AND": Aggregate(_truth, partial(_Fold, lambda one, other: one and other)),
+    "BOOL_OR": Aggregate(_truth, partial(_Fold, lambda one, other: one or other)),
+    "COUNT_IF": Aggregate(_counted_truth, _TrueCount),
+    "MAX_BY": Aggregate(_by_type, partial(_BestBy, values.greater), 2),
+    "MIN_BY": Aggregate(_by_type, partial(_BestBy, values.less), 2),
 }
 """What may stand in MATCH_RECOGNIZE."""
 ROW_AGGREGATE_ALIASES = {

@@ -118,94 +118,23 @@ def _filter(array: Sequence[Any], holds: Callable[[Any], Any]) -> list[Any]:
 
 
 LAMBDAS: dict[str, Function] = {
-    "EXISTS": Function(
-        arguments=(2, 2),
-        result=_over_elements(BOOLEAN),
-        evaluate=_quantified(decisive=True),
-        doc="Whether the condition holds for an element; NULL when it holds for none and is NULL "
-        "for one.",
-        example="EXISTS(items, i -> i.price > 100)",
-        expected=True,
-    ),
-    "FORALL": Function(
-        arguments=(2, 2),
-        result=_over_elements(BOOLEAN),
-        evaluate=_quantified(decisive=False),
-        doc="Whether the condition holds for every element.",
-        example="FORALL(tags, t -> LENGTH(t) = 3)",
-        expected=True,
-    ),
-    "FILTER": Function(
-        arguments=(2, 2),
-        result=_over_elements(None),
-        evaluate=_filter,
-        doc="The elements for which the condition holds.",
-        example="FILTER(tags, t -> t LIKE 'v%')",
-        expected=["vip"],
-    ),
+    "EXISTS": Function((2, 2), _over_elements(BOOLEAN), _quantified(decisive=True)),
+    "FORALL": Function((2, 2), _over_elements(BOOLEAN), _quantified(decisive=False)),
+    "FILTER": Function((2, 2), _over_elements(None), _filter),
 }
 """Their second argument is a lambda: its evaluation is given as a function of the element."""
 
 ARRAYS: dict[str, Function] = {
-    "ARRAY": Function(
-        arguments=(1, None),
-        result=any_type,
-        size=summed,
-        doc="An array of the arguments.",
-        example="ARRAY(1, 2)",
-        expected=[1, 2],
-    ),
-    "SIZE": Function(
-        arguments=(1, 1),
-        result=_size,
-        evaluate=len,
-        cheap=True,
-        doc="How many elements; NULL of NULL.",
-        example="SIZE(tags)",
-        expected=2,
-    ),
-    "ARRAY_CONTAINS": Function(
-        arguments=(2, 2),
-        result=_array_contains,
-        evaluate=_contains_element,
-        doc="Whether the value is an element; `value = ANY(array)` says the same.",
-        example="ARRAY_CONTAINS(tags, 'vip')",
-        expected=True,
-    ),
-    "ELEMENT_AT": Function(
-        arguments=(2, 2),
-        result=element,
-        evaluate=_element_at,
-        cheap=True,
-        doc="The element at a position from 1, or from the end when negative; or the value of a "
-        "key.",
-        example="ELEMENT_AT(tags, -1)",
-        expected="vip",
-    ),
+    "ARRAY": Function((1, None), any_type, size=summed),
+    "SIZE": Function((1, 1), _size, len, cheap=True),
+    "ARRAY_CONTAINS": Function((2, 2), _array_contains, _contains_element),
+    "ELEMENT_AT": Function((2, 2), element, _element_at, cheap=True),
     "MAP_CONTAINS_KEY": Function(
-        arguments=(2, 2),
-        result=_of_map(lambda _: BOOLEAN),
-        evaluate=lambda given, key: key in given,
-        cheap=True,
-        doc="Whether the map has the key.",
-        example="MAP_CONTAINS_KEY(attributes, 'color')",
-        expected=True,
+        (2, 2), _of_map(lambda _: BOOLEAN), lambda given, key: key in given, cheap=True
     ),
-    "MAP_KEYS": Function(
-        arguments=(1, 1),
-        result=_of_map(lambda kind: ArrayType(kind.key)),
-        evaluate=list,
-        doc="The keys.",
-        example="MAP_KEYS(attributes)",
-        expected=["color"],
-    ),
+    "MAP_KEYS": Function((1, 1), _of_map(lambda kind: ArrayType(kind.key)), list),
     "MAP_VALUES": Function(
-        arguments=(1, 1),
-        result=_of_map(lambda kind: ArrayType(kind.value)),
-        evaluate=lambda given: list(given.values()),
-        doc="The values.",
-        example="MAP_VALUES(attributes)",
-        expected=["red"],
+        (1, 1), _of_map(lambda kind: ArrayType(kind.value)), lambda given: list(given.values())
     ),
     **LAMBDAS,
 }

@@ -16,42 +16,17 @@ def _replaced(sizes: Sequence[int], constants: Sequence[Any]) -> int:
 
 
 PATTERNS: dict[str, Function] = {
-    "RLIKE": Function(
-        arguments=(2, 2),
-        result=TEXT_TEST,
-        prepare=regular.tester,
-        constants={1: str},
-        doc="`text RLIKE pattern`: whether the regular expression matches somewhere in the text.",
-        example=r"'order 17' RLIKE '[0-9]+$'",
-        expected=True,
-    ),
+    "RLIKE": Function((2, 2), TEXT_TEST, prepare=regular.tester, constants={1: str}),
     "REGEXP_EXTRACT": Function(
-        arguments=(2, 3),
-        result=takes(STRING, STRING, INT, gives=STRING),
+        (2, 3),
+        takes(STRING, STRING, INT, gives=STRING),
         prepare=regular.extractor,
         constants={1: str, 2: int},
-        doc="A group of the first match (by default group 1, the whole match is 0); empty when "
-        "there is none.",
-        example=r"REGEXP_EXTRACT('id=17;', 'id=([0-9]+)', 1)",
-        expected="17",
     ),
     "REGEXP_REPLACE": Function(
-        arguments=(3, 3),
-        result=TEXTS,
-        prepare=regular.replacer,
-        constants={1: str, 2: str},
-        size=_replaced,
-        doc="Each match replaced; `$1` stands for a group.",
-        example=r"REGEXP_REPLACE('a17b4', '[0-9]+', '#')",
-        expected="a#b#",
+        (3, 3), TEXTS, prepare=regular.replacer, constants={1: str, 2: str}, size=_replaced
     ),
     "REGEXP_COUNT": Function(
-        arguments=(2, 2),
-        result=takes(STRING, gives=INT),
-        prepare=regular.counter,
-        constants={1: str},
-        doc="How many matches there are.",
-        example=r"REGEXP_COUNT('a1b22', '[0-9]')",
-        expected=3,
+        (2, 2), takes(STRING, gives=INT), prepare=regular.counter, constants={1: str}
     ),
 }

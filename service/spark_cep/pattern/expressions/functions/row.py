@@ -1,4 +1,4 @@
-"""One function of the language as a row of the table: arguments, types, evaluation, documentation.
+"""One function of the language as a row of the table: arguments, types, evaluation.
 
 ``result`` gives the type of a call, or a sentence saying what is wrong with its arguments.
 ``evaluate`` computes it from values that are not NULL (a NULL argument makes NULL), unless
@@ -12,24 +12,21 @@ with a sentence when they make no sense. ``words`` says that the first may stand
 read two things inside a lambda (see ``lambdas``). ``size`` is the most characters of a value, from
 those of the arguments and the constants; by default the largest argument's (see ``growth``).
 
-``doc``, ``example`` and ``expected`` make the table in ``docs/rules.md`` and a test.
+``docs/rules.md`` explains each function with an example, which a test runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from spark_cep.pattern.expressions.values.type_rules import is_number, is_open
 from spark_cep.pattern.types import (
-    BIGINT,
     BOOLEAN,
-    DATE,
     DOUBLE,
     INT,
     STRING,
-    TIMESTAMP,
     UNKNOWN,
     SqlType,
 )
@@ -39,22 +36,20 @@ Result = Callable[[Kinds], SqlType | str]
 Size = Callable[[Sequence[int], Sequence[Any]], int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Function:
     """One function; see the module."""
 
     arguments: tuple[int, int | None]
     result: Result
     evaluate: Callable[..., Any] | None = None
+    _: KW_ONLY
     prepare: Callable[..., Callable[..., Any]] | None = None
     constants: Mapping[int, type] = field(default_factory=dict)
     words: bool = False
     nulls: bool = False
     cheap: bool = False
     size: Size | None = None
-    doc: str
-    example: str
-    expected: Any
 
     @property
     def count(self) -> str:
@@ -109,9 +104,6 @@ TEXT_TEST = takes(STRING, gives=BOOLEAN)
 TEXT_NUMBER = takes(STRING, gives=INT)
 TEXT_AND_NUMBER = takes(STRING, INT, gives=STRING)
 REAL = takes(NUMBER, gives=DOUBLE)
-DAY_PART = takes((DATE, TIMESTAMP), STRING, gives=INT)
-TIME_PART = takes(TIMESTAMP, STRING, gives=INT)
-TO_BIGINT = takes(TIMESTAMP, gives=BIGINT)
 
 
 def summed(sizes: Sequence[int], _: Sequence[Any]) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from spark_cep.pattern.expressions.functions import ALIASES, FUNCTIONS, SPECIAL_CALLS
 from spark_cep.pattern.expressions.functions.withheld import INSTEAD, WITHHELD
 from spark_cep.pattern.expressions.nodes import Call, Cast, Literal, Node, Span
-from spark_cep.pattern.expressions.problems import ExpressionError, ExpressionProblem, refused
+from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem, refused
 from spark_cep.pattern.expressions.values.like import ilike_matcher, like_matcher
 from spark_cep.pattern.expressions.values.literals import like_problem
 from spark_cep.pattern.types import DATE, INT, NULL
@@ -63,7 +63,7 @@ def call(name: str, arguments: tuple[Node, ...], span: Span) -> Node:
         if not isinstance(argument, Literal) or type(argument.value) is not kind:
             message = f"argument {place + 1} of {name} must be {_KINDS[kind]} in the text"
             at = argument.span if argument.span != (0, 0) else span
-            problems.append(ExpressionProblem(message, *at))
+            problems.append(TextProblem(message, at))
         else:
             constants.append(argument)
     if problems:

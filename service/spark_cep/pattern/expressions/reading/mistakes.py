@@ -9,7 +9,7 @@ from lark import Token
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from spark_cep.pattern.expressions.intervals import FORM, UNITS
-from spark_cep.pattern.expressions.problems import ExpressionProblem
+from spark_cep.pattern.expressions.problems import TextProblem
 
 CAST_TARGETS = "STRING, INT, BIGINT, DOUBLE, DECIMAL(p, s), BOOLEAN, TIMESTAMP or DATE"
 UNCLEAR = "it is not clear what belongs together"
@@ -21,13 +21,15 @@ _COMMAS = (
 )
 _NO_OPERATOR = "an operator between two values; an alias is not allowed"
 _SIGN = "{shown} is not allowed in an expression"
+_BACKTICKS = "a column called {word} needs backticks: `{word}`"
+_USE = r"[=<>!.,)\]/%]|(?:IS|IN|BETWEEN|I?LIKE|RLIKE|REGEXP|AND|OR)\b"
 _UNIT = "|".join(f"{unit}S?" for unit in UNITS)
 _CLOSING = {"LPAR": ")", "LSQB": "]"}
 _NEAR = 100
 _MOST_SHOWN = 60
 
 # What stands before, what stands there, what is wrong, and what is allowed. The first that fits is
-# told; nothing there: whatever it is.
+# reported; nothing there: whatever it is.
 _KNOWN = (
     ("", r"--|/\*", "comments and hints are not allowed in an expression", None),
     ("", r"`(?![A-Z_]\w*`(?!`))(?:[^`]|``)*`", "the quoted name {found} is not allowed",
@@ -44,7 +46,12 @@ _KNOWN = (
     (r"\bAS\s+", r"\w+", "{found} is not a type that CAST may name", CAST_TARGETS),
     (r"\bIS\s+(?:NOT\s+)?", "", "IS takes NULL, TRUE, FALSE or DISTINCT FROM", None),
     (r"\bIN\s*", "", "IN needs a list", "x IN ('a', 'b')"),
+    (r"\b(?P<word>INTERVAL)\s*", rf"(?={_USE})", "INTERVAL needs a number and a unit",
+     f"{FORM}; {_BACKTICKS}"),
     (r"\bINTERVAL\s*(?:[+-]?\s*[\d.]+\s*)?", "", "INTERVAL needs a number and a unit", FORM),
+    (r"\b(?P<word>CASE)\s*", rf"(?={_USE}|\Z)", "CASE needs WHEN",
+     f"CASE WHEN condition THEN value END; {_BACKTICKS}"),
+    (r"\b(?P<word>NOT)\s*", rf"(?={_USE})", "NOT needs a condition", _BACKTICKS),
     (r"\bBETWEEN\s+\S+\s+", r"[\w'\".]+", "BETWEEN needs AND", "x BETWEEN 10 AND 100"),
     (r"\w\s*\.\s*", "", "this is not a name", None),
     (r"\b\d+(?:\.\d+)?\s*%\s*", r"\Z|\w+|[^\w\s]", "% is the remainder of a division",
@@ -73,37 +80,39 @@ _ROWS = tuple(
     )
     for before, there, message, allowed in _KNOWN
 )
+_USED_WORD = re.compile(rf"(?P<word>[A-Z_]\w*)\s*(?:(?:{_USE}).*)?", re.IGNORECASE | re.DOTALL)
 _NO_TOKEN = re.compile(r"[\w.]*\w|::|=>|.", re.DOTALL)
 _LAST = re.compile(r"(?:\w+|[^\w\s]+)\s*\Z")
 
 
-def syntax_problem(text: str, error: UnexpectedInput) -> ExpressionProblem:
+def syntax_problem(text: str, error: UnexpectedInput) -> TextProblem:
     """The reason why what stands where the parser stopped cannot stand there."""
     if not text.strip():
-        return ExpressionProblem("the expression is empty", 0, len(text))
+        return TextProblem("the expression is empty", (0, len(text)))
     parser: Any = error.interactive_parser
     stack = parser.parser_state.value_stack
     opened = [each for each in stack if isinstance(each, Token) and each.type in _CLOSING]
     if not isinstance(error, UnexpectedToken):
         start = error.pos_in_stream or 0
-        return _known(text, start, 1) or _no_token(text, start)
+        problem = _known(text, start, 1) or _no_token(text, start)
+        return _with_backticks(problem, text) if "NAME" in parser.choices() else problem
     if error.token.type == "$END":
         return _known(text, len(text), 0) or _incomplete(text, opened)
     start, found = error.token.start_pos or 0, str(error.token)
     known = _known(text, start, len(found))
     if known is not None:
-        return known
+        return _with_backticks(known, text) if "NAME" in parser.choices() else known
     if found in ")]" and (not opened or _CLOSING[opened[-1].type] != found):
-        return ExpressionProblem(f"{found!r} closes nothing", start, start + 1)
+        return TextProblem(f"{found!r} closes nothing", (start, start + 1))
     is_word = found[0].isalpha() or found[0] == "_"
     allowed = _NO_OPERATOR if is_word or found[0] in "0123456789'\"`" else None
     if "NAME" in parser.choices():
-        allowed = f"a value; a column of that name is written `{found}`" if is_word else "a value"
+        allowed = f"a value; {_BACKTICKS.format(word=found)}" if is_word else "a value"
     message = f"{_shown(found)} is not expected here"
-    return ExpressionProblem(message, start, start + len(found), allowed)
+    return TextProblem(message, (start, start + len(found)), allowed)
 
 
-def _known(text: str, start: int, length: int) -> ExpressionProblem | None:
+def _known(text: str, start: int, length: int) -> TextProblem | None:
     """The row of the table that fits the place."""
     before = text[max(0, start - _NEAR) : start]
     for behind, there, message, allowed in _ROWS:
@@ -115,16 +124,26 @@ def _known(text: str, start: int, length: int) -> ExpressionProblem | None:
         words |= around.groupdict() | at.groupdict()
         first, last = start - len(before) + around.start(), max(at.end(), start + length)
         instead = None if allowed is None else allowed.format(**words)
-        return ExpressionProblem(message.format(**words), first, last, instead)
+        return TextProblem(message.format(**words), (first, last), instead)
     return None
 
 
-def _no_token(text: str, start: int) -> ExpressionProblem:
+def _with_backticks(problem: TextProblem, text: str) -> TextProblem:
+    """The problem, with what to write where a reserved word is used as a column is used."""
+    used = _USED_WORD.fullmatch(text, problem.span[0])
+    if used is None or used.span("word") != problem.span:
+        return problem
+    backticks = _BACKTICKS.format(word=used["word"])
+    allowed = backticks if problem.allowed is None else f"{problem.allowed}; {backticks}"
+    return problem._replace(allowed=allowed)
+
+
+def _no_token(text: str, start: int) -> TextProblem:
     """The problem of what is no word, number, string or sign of the language."""
     if text[start] in "'\"`":
         what = "a quoted name" if text[start] == "`" else "a string"
         message = f"{what} opened with {text[start]} is not closed"
-        return ExpressionProblem(message, start, len(text))
+        return TextProblem(message, (start, len(text)))
     while start and text[start].isalnum() and text[start - 1].isalnum():
         start -= 1
     match = _NO_TOKEN.match(text, start)
@@ -132,19 +151,19 @@ def _no_token(text: str, start: int) -> ExpressionProblem:
     message, allowed = f"{_shown(found)} is not allowed in an expression", None
     if found[0].isalpha() and not found.isascii():
         message, allowed = f"the name {_shown(found)} is not allowed", _NAME_RULE
-    return ExpressionProblem(message, start, start + len(found), allowed)
+    return TextProblem(message, (start, start + len(found)), allowed)
 
 
-def _incomplete(text: str, opened: list[Token]) -> ExpressionProblem:
+def _incomplete(text: str, opened: list[Token]) -> TextProblem:
     """The problem of a text that ends too early: a bracket is open, or a word needs more."""
     if opened:
         start, found = opened[-1].start_pos or 0, str(opened[-1])
-        return ExpressionProblem(f"{found!r} is not closed", start, start + 1)
+        return TextProblem(f"{found!r} is not closed", (start, start + 1))
     near = _LAST.search(text[-_NEAR:])
     found = near[0].strip() if near else ""
     start = len(text) - (len(near[0]) if near else 0)
     message = f"the expression is not complete at {found!r}"
-    return ExpressionProblem(message, start, start + len(found))
+    return TextProblem(message, (start, start + len(found)))
 
 
 def _shown(found: str) -> str:

@@ -15,7 +15,7 @@ from spark_cep.pattern.expressions.reading.syntax import read_syntax
 
 
 def parse(text: str, *, steps: frozenset[str] = frozenset(), measure: bool = False) -> Expression:
-    """The expression that ``text`` says; ``ExpressionError`` with all problems otherwise.
+    """The expression in ``text``; ``ExpressionError`` with all its problems.
 
     ``steps`` are the names that look-backs may use. In a ``measure`` a bare column is that of the
     match's last event, and FIRST, LAST, SUM … may run over all events of the match.

@@ -1,7 +1,7 @@
 """Syntax tree to nodes: a method for each rule of the grammar.
 
-Names of columns, and calls over several events, mean what ``Events`` says; every other function is
-looked up in ``functions``. Where a reader could be in doubt of what belongs together, parentheses
+``Events`` resolves names of columns and calls over several events; every other function is looked
+up in ``functions``. Where a reader could be in doubt of what belongs together, parentheses
 are required.
 """
 
@@ -25,7 +25,7 @@ from spark_cep.pattern.expressions.nodes import (
     Span,
     Variable,
 )
-from spark_cep.pattern.expressions.problems import ExpressionError, ExpressionProblem, refused
+from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem, refused
 from spark_cep.pattern.expressions.reading.calls import call, check_count, unknown_function
 from spark_cep.pattern.expressions.reading.mistakes import CAST_TARGETS, PARENTHESES, UNCLEAR
 from spark_cep.pattern.expressions.reading.syntax import Syntax, names, parts, place, words
@@ -84,7 +84,7 @@ class ExpressionReader:
     """Reads one expression; gathers every problem on the way (``problems``)."""
 
     def __init__(self, events: Events) -> None:
-        self.problems: list[ExpressionProblem] = []
+        self.problems: list[TextProblem] = []
         self._events = events
         self._variables: tuple[str, ...] = ()
         self._depth = 0
@@ -201,7 +201,7 @@ class ExpressionReader:
             if both & {"||", "%"} and both != {"||"}:
                 shown = "||" if "||" in both else "%"
                 message = f"{shown} beside another operator is not clear"
-                self.problems.append(ExpressionProblem(message, *place(tree), PARENTHESES))
+                self.problems.append(TextProblem(message, place(tree), PARENTHESES))
         operands = (self.read(left), self.read(right))
         if sign != "||":
             return Call(sign, operands, place(tree))
@@ -313,14 +313,14 @@ class ExpressionReader:
 
     def called(self, tree: Syntax) -> Called:
         """A call as it is written."""
-        said = {each.type: str(each) for each in words(tree)}
-        written = said["NAME"]
+        tokens = {token.type: str(token) for token in words(tree)}
+        written = tokens["NAME"]
         function = written.upper()
         function = ALIASES.get(function) or self._events.aliases.get(function, function)
-        if "MODE" in said:
-            mode = said["MODE"]
+        if "MODE" in tokens:
+            mode = tokens["MODE"]
             written, function = f"{mode} {written}", f"{mode.upper()} {function}"
-        return Called(function, written, "DISTINCT" in said, parts(tree), place(tree))
+        return Called(function, written, "DISTINCT" in tokens, parts(tree), place(tree))
 
     def _call(self, tree: Syntax) -> Node:
         called, events = self.called(tree), self._events

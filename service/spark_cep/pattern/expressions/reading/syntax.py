@@ -15,7 +15,7 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from spark_cep.pattern.expressions.nodes import Span
-from spark_cep.pattern.expressions.problems import ExpressionError, ExpressionProblem
+from spark_cep.pattern.expressions.problems import ExpressionError, refused
 from spark_cep.pattern.expressions.reading.mistakes import syntax_problem
 
 MAX_TEXT = 10_000
@@ -29,7 +29,7 @@ def read_syntax(text: str) -> Syntax:
     """The tree of an expression; ``ExpressionError`` at the first place that breaks the grammar."""
     if len(text) > MAX_TEXT:
         message = f"the expression has {len(text)} characters; the limit is {MAX_TEXT}"
-        raise ExpressionError([ExpressionProblem(message, 0, len(text))])
+        raise refused(message, (0, len(text)))
     try:
         return _parser().parse(text)
     except UnexpectedInput as error:

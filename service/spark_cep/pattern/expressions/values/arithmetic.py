@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import decimal
 import math
+import operator as python
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -86,33 +87,18 @@ def less(left: Any, right: Any) -> bool:
     return bool(left < right or (right != right and left == left))  # noqa: PLR0124  # NaN
 
 
-def less_or_equal(left: Any, right: Any) -> bool:
-    """SQL order or equality."""
-    return not less(right, left)
-
-
 def greater(left: Any, right: Any) -> bool:
     """SQL order, turned round."""
     return less(right, left)
 
 
-def greater_or_equal(left: Any, right: Any) -> bool:
-    """SQL order or equality, turned round."""
-    return not less(left, right)
-
-
-def not_equal(left: Any, right: Any) -> bool:
-    """SQL inequality."""
-    return not equal(left, right)
-
-
 COMPARE: dict[str, Binary] = {
     "=": equal,
-    "<>": not_equal,
+    "<>": lambda left, right: not equal(left, right),
     "<": less,
-    "<=": less_or_equal,
+    "<=": lambda left, right: not less(right, left),
     ">": greater,
-    ">=": greater_or_equal,
+    ">=": lambda left, right: not less(left, right),
 }
 
 
@@ -123,9 +109,9 @@ def _remainder(left: Any, right: Any) -> Any:
 
 
 _INTEGER: dict[str, Binary] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
+    "+": python.add,
+    "-": python.sub,
+    "*": python.mul,
     "%": lambda a, b: _remainder(a, b) if b else None,
 }
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from spark_cep.pattern.expressions.canonical import timestamp_text
@@ -94,14 +95,6 @@ def _to_integer(value: Any, bounds: tuple[int, int]) -> int | None:
             return None
         return max(bounds[0], min(bounds[1], int(value)))
     return _in_range(int(value), bounds)
-
-
-def _to_int(value: Any) -> int | None:
-    return _to_integer(value, INT_RANGE)
-
-
-def _to_bigint(value: Any) -> int | None:
-    return _to_integer(value, BIGINT_RANGE)
 
 
 def _to_double(value: Any) -> float | None:
@@ -209,8 +202,8 @@ def _to_timestamp(value: Any) -> datetime | None:
 
 
 _CASTS: dict[SqlType, Callable[[Any], Any]] = {
-    INT: _to_int,
-    BIGINT: _to_bigint,
+    INT: partial(_to_integer, bounds=INT_RANGE),
+    BIGINT: partial(_to_integer, bounds=BIGINT_RANGE),
     DOUBLE: _to_double,
     BOOLEAN: _to_boolean,
     STRING: _to_string,

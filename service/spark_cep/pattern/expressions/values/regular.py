@@ -41,8 +41,8 @@ def compiled(pattern: str, *, dot_all: bool = False) -> Any:
         found = re2.compile(pattern, options=options)
     except re2.error as error:
         reason = error.args[0] if error.args else ""
-        said = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise ValueError(f"the regular expression cannot be read: {said}") from error
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise ValueError(f"the regular expression cannot be read: {text}") from error
     if found.programsize > MAX_PROGRAM:
         raise ValueError(
             f"the pattern is too large: it compiles to {found.programsize} instructions; the limit "

@@ -38,7 +38,7 @@ _INTERVALS = (DAY_TIME, YEAR_MONTH)
 
 
 def is_open(kind: SqlType) -> bool:
-    """Return whether a type says nothing: NULL or unknown."""
+    """Return whether a type goes with every other: NULL or unknown."""
     return kind in (NULL, UNKNOWN)
 
 
@@ -58,7 +58,7 @@ def as_read(kind: SqlType) -> SqlType:
 
 
 def comparable(left: SqlType, right: SqlType) -> bool:
-    """Return whether ``left < right`` has a meaning."""
+    """Return whether values of the two types can be compared."""
     if is_open(left) or is_open(right):
         return is_ordered(left) and is_ordered(right)
     if is_number(left) or left in (DATE, TIMESTAMP):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 
 from confluent_kafka import KafkaException
 
@@ -71,14 +72,12 @@ def _agree(
 ) -> bool:
     position = checkpoint.position()
     found = []
-    digests: dict[int, str | None] = {}
+    offset_of = cache(checkpoint.offset)
     for marker in markers:
-        if marker is None:
-            continue
-        if marker.batch not in digests:
-            digests[marker.batch] = checkpoint.offsets_digest(marker.batch)
-        why = disagreement(marker, position, digests[marker.batch])
-        found += [why] if why is not None else []
+        if marker is not None:
+            offset = offset_of(marker.batch)
+            why = disagreement(marker, position, None if offset is None else offset.digest)
+            found += [why] if why is not None else []
     if not found:
         return True
     if not go_on:

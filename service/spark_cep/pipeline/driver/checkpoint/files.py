@@ -142,15 +142,10 @@ class CheckpointFiles:
             start=start_of(offset),
         )
 
-    def ends(self, batch: int) -> dict[str, dict[int, int]]:
-        """The offsets at which a batch ends, by topic and partition; none for one that is not
-        there. StateError when its offsets are damaged."""
-        return self._planned(batch)[1].by_topic if batch in self._batches("offsets") else {}
-
-    def offsets_digest(self, batch: int) -> str | None:
-        """The digest of where a batch ends; ``None`` when its offsets are not there: Spark deletes
-        old ones. StateError when they are damaged."""
-        return self._planned(batch)[1].digest if batch in self._batches("offsets") else None
+    def offset(self, batch: int) -> SourceOffset | None:
+        """The offset at which a batch ends; ``None`` when it is not there: Spark deletes old ones.
+        StateError when it is damaged."""
+        return self._planned(batch)[1] if batch in self._batches("offsets") else None
 
     def files(self) -> set[str]:
         """The names of all files, as URIs."""

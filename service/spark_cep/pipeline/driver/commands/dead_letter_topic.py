@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -19,13 +20,8 @@ from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import locate
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.config import Settings
-from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
-from spark_cep.pipeline.driver.kafka.cluster import Cluster
-from spark_cep.pipeline.driver.kafka.partition_reader import (
-    ANSWER_SECONDS,
-    CONSUMER,
-    PartitionReader,
-)
+from spark_cep.errors import SchemaError, SchemaNotFoundError
+from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
 from spark_cep.pipeline.driver.rules.job_plan import registry_settings
 
 _MOST_FOREIGN: Final = 20
@@ -69,22 +65,16 @@ def newest_letters(
     and the registry raise.
     """
     topic = settings.outputs.topics.dead_letters
-    cluster = Cluster(settings)
-    if topic not in cluster.topics():
-        raise ConfigurationError(
-            f"outputs.topics.dead_letters: {topic} does not exist on"
-            f" {settings.kafka.bootstrap_servers}; the job creates it when it starts"
-        )
-    registry = Registry(registry_settings(settings))
-    consumer = cluster.consumer("spark-cep-dead-letters", **CONSUMER)
-    decoder = _Decoder(registry)
     letters: list[Letter] = []
     foreign: deque[Foreign] = deque(maxlen=_MOST_FOREIGN)
-    try:
-        known = cluster.ask(lambda: consumer.list_topics(topic, ANSWER_SECONDS)).topics[topic]
-        for partition in sorted(known.partitions):
+    with (
+        partitions_of(settings, "outputs.topics.dead_letters", topic) as partitions,
+        closing(Registry(registry_settings(settings))) as registry,
+    ):
+        decoder = _Decoder(registry)
+        for partition in partitions:
             found: deque[Letter] = deque(maxlen=most)
-            for stretch in PartitionReader(cluster, consumer, topic, partition).backwards():
+            for stretch in partition.backwards():
                 here: deque[Letter] = deque(maxlen=most - len(found))
                 for message in stretch:
                     letter = decoder.letter(message)
@@ -97,9 +87,6 @@ def newest_letters(
                     break
             letters = sorted([*letters, *found], key=lambda each: (each.failed_at, each.place))
             letters = letters[-most:]
-    finally:
-        consumer.close()
-        registry.close()
     return letters, sorted(foreign, key=lambda each: each.place)
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, StateError
 from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
-from spark_cep.pipeline.driver.kafka.cluster import Cluster
-from spark_cep.pipeline.driver.kafka.partition_reader import CONSUMER, PartitionReader
+from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleHistory
 from spark_cep.pipeline.spark.local_folder import local_folder
 from spark_cep.rules.topic_records import audit_record, rule_sets
@@ -42,19 +41,9 @@ def read_audit(settings: Settings) -> list[LoggedRules]:
     topic, job = settings.outputs.topics.rule_audit, settings.spark.app_name
     if topic is None:
         raise ConfigurationError("outputs.topics.rule_audit is null: no decisions are written")
-    cluster = Cluster(settings)
-    if topic not in cluster.topics():
-        raise ConfigurationError(
-            f"outputs.topics.rule_audit: {topic} does not exist on"
-            f" {settings.kafka.bootstrap_servers}; the job creates it when it starts"
-        )
-    consumer = cluster.consumer("spark-cep-rule-audit", **CONSUMER)
-    try:
-        messages = PartitionReader(cluster, consumer, topic, 0).forwards()
-        records = (audit_record(message.value() or b"") for message in messages)
+    with partitions_of(settings, "outputs.topics.rule_audit", topic) as (partition, *_):
+        records = (audit_record(message.value() or b"") for message in partition.forwards())
         found = rule_sets(each for each in records if each is not None and each.job == job)
-    finally:
-        consumer.close()
     if not found:
         raise ConfigurationError(
             f"topic {topic} has no rule set of job {job}; is spark.app_name the right one?"

@@ -50,10 +50,10 @@ class SourceOffset:
     @property
     def by_topic(self) -> dict[str, dict[int, int]]:
         """The offsets at which the batch ends, by topic and partition."""
-        found: dict[str, dict[int, int]] = {}
-        for (topic, partition), end in self.input.items():
-            found.setdefault(topic, {})[partition] = end
-        return found
+        return {
+            topic: {int(partition): end for partition, end in each.items()}
+            for topic, each in nested(self.input).items()
+        }
 
     @property
     def digest(self) -> str:

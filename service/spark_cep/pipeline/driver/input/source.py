@@ -51,6 +51,11 @@ class DriverFiles(NamedTuple):
     control: Path
     limit: Path
 
+    @classmethod
+    def below(cls, folder: Path) -> DriverFiles:
+        """The files in a run's folder."""
+        return cls(folder / "control.json", folder / "most_records.json")
+
 
 #: Where the first batch begins, if it is not done, is the last of the three.
 _Planning = tuple["Settings", DriverFiles, Ends | None]

@@ -30,7 +30,7 @@ from spark_cep.errors import ConfigurationError, KafkaUnavailableError, SparkCep
 from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass, unavailable_or
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.deliver.commit_markers import TOPIC_CONFIG
-from spark_cep.pipeline.driver.kafka.refusals import Refusals, made
+from spark_cep.pipeline.driver.kafka.refusals import made, refusal
 from spark_cep.pipeline.driver.lifecycle.retry import RetryPolicy, ask_once
 from spark_cep.pipeline.wire.control import Partition
 
@@ -69,7 +69,7 @@ class Cluster:
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
-        metadata = self._ask(lambda: self._admin.list_topics(timeout=self._seconds))
+        metadata = self.ask(lambda: self._admin.list_topics(timeout=self._seconds))
         return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
 
     def ends(self, topics: Sequence[str], partitions: Sequence[Partition]) -> dict[Partition, int]:
@@ -159,35 +159,24 @@ class Cluster:
                 topic: str(each.result(self._seconds).topic_id) for topic, each in asked.items()
             }
 
-        return {topic: found for topic, found in self._ask(described).items() if found != _NO_ID}
+        return {topic: found for topic, found in self.ask(described).items() if found != _NO_ID}
 
     def partitions_with_records(self, topics: Sequence[str]) -> list[Partition]:
         """The partitions of ``topics`` that hold at least one record."""
-        consumer = self.consumer("spark-cep-start")
-        try:
-            metadata = self._ask(lambda: consumer.list_topics(timeout=self._seconds))
-            found = []
-            for topic in topics:
-                for partition in sorted(metadata.topics[topic].partitions):
-                    at = TopicPartition(topic, partition)
-                    low, high = self._ask(
-                        partial(consumer.get_watermark_offsets, at, timeout=self._seconds)
-                    )
-                    if high > low:
-                        found.append((topic, partition))
-            return found
-        finally:
-            consumer.close()
+
+        def asked() -> list[Partition]:
+            partitions = self.input_partitions(topics, ())
+            begins = self.offsets(partitions, BEGINNING, committed=False)
+            ends = self.offsets(partitions, END, committed=False)
+            return [at for at in partitions if ends.get(at, 0) > begins.get(at, 0)]
+
+        return self._retry(asked)
 
     def consumer(self, group: str, **more: Any) -> Consumer:
         """A consumer of committed records, which the caller closes; ``more``: properties."""
         config = self._settings.kafka.consumer_config(group) | more
         consumer: Consumer = self._client(Consumer, config)
         return consumer
-
-    def ask(self, request: Callable[[], _T]) -> _T:
-        """The answer to a request to such a consumer; what goes wrong is one of our errors."""
-        return self._ask(request)
 
     def create_missing(
         self, topics: Sequence[str], ordered: Mapping[str, Mapping[str, str]] = NO_TOPICS
@@ -226,7 +215,7 @@ class Cluster:
 
     def create_commit_markers(self, topic: str, partitions: int) -> None:
         """Make sure that the topic of commit markers has a partition for each state partition."""
-        known = self._ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
+        known = self.ask(lambda: self._admin.list_topics(timeout=self._seconds)).topics
         there = len(known[topic].partitions) if topic in known else 0
         if there >= partitions:
             return
@@ -239,15 +228,17 @@ class Cluster:
             )
         if there:
             more = [NewPartitions(topic, partitions)]
-            self._ask(lambda: _made(self._admin.create_partitions(more)))
+            self.ask(lambda: _made(self._admin.create_partitions(more)))
         else:
             self._make([NewTopic(topic, partitions, new.replication, config=TOPIC_CONFIG)])
 
     def _make(self, topics: list[NewTopic]) -> None:
         if topics:
-            self._ask(lambda: _made(self._admin.create_topics(topics)))
+            self.ask(lambda: _made(self._admin.create_topics(topics)))
 
-    def _ask(self, request: Callable[[], _T]) -> _T:
+    def ask(self, request: Callable[[], _T]) -> _T:
+        """The answer to a request, also one to such a consumer; what goes wrong is one of our
+        errors."""
         return self._retry(lambda: self._ask_once(request))
 
     def _ask_once(self, request: Callable[[], _T]) -> _T:
@@ -265,10 +256,7 @@ class Cluster:
     def _error(self, error: KafkaError) -> SparkCepError:
         # What is wrong with a connection does not come as the answer, but is told on the side.
         self._admin.poll(0)
-        refusals = Refusals(self._config)
-        for each in [error, *self._noticed]:
-            refusals.heard(each)
-        refused = refusals.reason()
+        refused = refusal([error, *self._noticed], self._config)
         if refused is not None:
             return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
         if kind_of(error) is not ErrorKind.UNREACHABLE:

@@ -94,7 +94,7 @@ def _labelled(values: Mapping[tuple[str, int], float]) -> dict[tuple[str, ...], 
     return {(topic, str(partition)): value for (topic, partition), value in values.items()}
 
 
-class InputPosition:
+class InputPosition(Background):
     """The thread that tells Kafka what is read."""
 
     def __init__(self, settings: Settings, lag: Lag, metrics: Metrics, run: str) -> None:
@@ -106,11 +106,7 @@ class InputPosition:
         self._read: Ends = {}
         self._complained = False
         self._confirmed = True
-        self._thread: Final = Background("input-position", self._work, run)
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        super().__init__("input-position", self._work, run)
 
     def read(self, read: Ends) -> None:
         """A batch was committed that ends before these offsets."""
@@ -118,23 +114,25 @@ class InputPosition:
             with self._lock:
                 self._read |= read
                 self._confirmed = False
-            self._thread.wake()
+            self.wake()
 
-    def stop(self) -> None:
+    def stop(self) -> bool:
         """Tell Kafka the last offsets and end; gives up after a while."""
-        if not self._thread.stop() and not self._confirmed:
+        ended = super().stop()
+        if not ended and not self._confirmed:
             self._failed("no answer before the stop")
+        return ended
 
     def _work(self) -> None:
         quiet = {"log_level": 0, "error_cb": lambda _: None}
         consumer = Consumer(self._config | quiet)
         try:
             while True:
-                ended = self._thread.stopped
+                ended = self.stopped
                 self._commit(consumer)
                 if ended:
                     return
-                self._thread.wait(_TRY_EVERY_SECONDS)
+                self.wait(_TRY_EVERY_SECONDS)
         finally:
             consumer.close()
 

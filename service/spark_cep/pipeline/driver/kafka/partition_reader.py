@@ -7,18 +7,40 @@ asked for is at the end most often, and transactions leave offsets without recor
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from spark_cep.errors import KafkaUnavailableError
+from spark_cep.config import Settings
+from spark_cep.errors import ConfigurationError, KafkaUnavailableError
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 
-ANSWER_SECONDS: Final = 30.0
-#: Properties of the consumer: the end of a partition is told, and soon.
-CONSUMER: Final = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
+_ANSWER_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
 _FIRST_STRETCH: Final = 1_000
+
+
+@contextmanager
+def partitions_of(settings: Settings, setting: str, topic: str) -> Iterator[list[PartitionReader]]:
+    """The partitions of an output ``topic``, the one of a ``setting``. Raises ConfigurationError
+    where there is no such topic, and what :class:`PartitionReader` does."""
+    cluster = Cluster(settings)
+    if topic not in cluster.topics():
+        raise ConfigurationError(
+            f"{setting}: {topic} does not exist on {settings.kafka.bootstrap_servers}; the job"
+            " creates it when it starts"
+        )
+    # The end of a partition is told, and soon.
+    soon = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
+    consumer = cluster.consumer(f"spark-cep-{topic}", **soon)
+    try:
+        known = cluster.ask(lambda: consumer.list_topics(topic, _ANSWER_SECONDS)).topics[topic]
+        yield [
+            PartitionReader(cluster, consumer, topic, number) for number in sorted(known.partitions)
+        ]
+    finally:
+        consumer.close()
 
 
 class PartitionReader:
@@ -48,7 +70,7 @@ class PartitionReader:
 
     def _bounds(self) -> tuple[int, int]:
         return self._cluster.ask(
-            lambda: self._consumer.get_watermark_offsets(self._at, ANSWER_SECONDS)
+            lambda: self._consumer.get_watermark_offsets(self._at, _ANSWER_SECONDS)
         )
 
     def _between(self, begin: int, end: int) -> Iterator[Message]:
@@ -66,7 +88,7 @@ class PartitionReader:
 
     def _polled(self) -> list[Message]:
         """The next messages, at least one."""
-        for _ in range(int(ANSWER_SECONDS / _POLL_SECONDS)):
+        for _ in range(int(_ANSWER_SECONDS / _POLL_SECONDS)):
             messages = self._consumer.consume(500, _POLL_SECONDS)
             for message in messages:
                 error = message.error()
@@ -74,4 +96,5 @@ class PartitionReader:
                     raise KafkaException(error)
             if messages:
                 return messages
-        raise KafkaUnavailableError(f"Kafka did not send {self._at.topic} for {ANSWER_SECONDS:g} s")
+        said = f"Kafka did not send {self._at.topic} for {_ANSWER_SECONDS:g} s"
+        raise KafkaUnavailableError(said)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -37,83 +37,74 @@ _HOST_MISMATCH: Final = 62
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH; that of an address follows."""
 
 
-class Refusals:
-    """Errors that the client of one configuration reported; ``heard`` is for its ``error_cb``."""
-
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._config = config
-        self._reason: str | None = None
-
-    def heard(self, error: KafkaError) -> None:
-        """Note an error that says more than that a broker is unavailable."""
+def refusal(errors: Iterable[KafkaError], config: Mapping[str, Any]) -> str | None:
+    """Why the broker, or the client, refuses, by the ``errors`` that a client with ``config``
+    reported; ``None`` when neither did: a broker may just be unavailable."""
+    found = None
+    for error in errors:
         text = error.str()
         alert = _ALERT.search(text)
         if kind_of(error) is ErrorKind.LOGIN:
-            self._reason = (
+            found = (
                 "kafka.security.username, password or sasl_mechanism: the login is refused:"
                 f" {_plain(text)}"
             )
         elif _UNTRUSTED in text:
-            self._reason = _UNTRUSTED
+            found = _UNTRUSTED
         elif alert is not None:
             names = ("ssl.certificate.location", "ssl.certificate.pem")
-            given = any(name in self._config for name in names)
-            self._reason = (
+            given = any(name in config for name in names)
+            found = (
                 "kafka.security.ssl_certificate_file: the broker refuses the client's"
                 f" {'certificate' if given else 'lack of a certificate'} ({alert[1]})"
             )
         elif _NOT_TLS in text:
-            self._reason = "kafka.security.protocol: the broker does not speak TLS at this address"
+            found = "kafka.security.protocol: the broker does not speak TLS at this address"
+    return _why_untrusted(config) if found == _UNTRUSTED else found
 
-    def reason(self) -> str | None:
-        """Why the broker, or the client, refuses; nothing when neither did."""
-        if self._reason == _UNTRUSTED:
-            self._reason = self._why_untrusted()
-        return self._reason
 
-    def _why_untrusted(self) -> str:
-        """Librdkafka has one text for every untrusted certificate: ask again, for the reason."""
-        ca_file = self._config.get("ssl.ca.location")
-        if ca_file:
-            trusted = f"ssl_ca_file {ca_file}"
-        elif "ssl.ca.pem" in self._config:
-            trusted = "those in ssl_ca_file"
-        else:
-            trusted = "the system's authorities (no ssl_ca_file)"
-        for server in str(self._config["bootstrap.servers"]).split(","):
-            found = self._verified(server)
-            if found is None:
-                continue
-            if found.verify_code in (_HOST_MISMATCH, _HOST_MISMATCH + 2):
-                return (
-                    f"kafka.security.ssl_check_hostname: the certificate of {server} is that of"
-                    f" another host: {found.verify_message}"
-                )
+def _why_untrusted(config: Mapping[str, Any]) -> str:
+    """Librdkafka has one text for every untrusted certificate: ask again, for the reason."""
+    ca_file = config.get("ssl.ca.location")
+    if ca_file:
+        trusted = f"ssl_ca_file {ca_file}"
+    elif "ssl.ca.pem" in config:
+        trusted = "those in ssl_ca_file"
+    else:
+        trusted = "the system's authorities (no ssl_ca_file)"
+    for server in str(config["bootstrap.servers"]).split(","):
+        found = _verified(server, config)
+        if found is None:
+            continue
+        if found.verify_code in (_HOST_MISMATCH, _HOST_MISMATCH + 2):
             return (
-                f"kafka.security.ssl_ca_file: the certificate of {server} is not trusted:"
-                f" {found.verify_message}; trusted: {trusted}"
+                f"kafka.security.ssl_check_hostname: the certificate of {server} is that of"
+                f" another host: {found.verify_message}"
             )
-        return f"kafka.security.ssl_ca_file: a broker's certificate is not trusted by {trusted}"
+        return (
+            f"kafka.security.ssl_ca_file: the certificate of {server} is not trusted:"
+            f" {found.verify_message}; trusted: {trusted}"
+        )
+    return f"kafka.security.ssl_ca_file: a broker's certificate is not trusted by {trusted}"
 
-    def _verified(self, server: str) -> ssl.SSLCertVerificationError | None:
-        host, _, port = server.rpartition(":")
-        host = host.strip("[]")
-        context = ssl.create_default_context(
-            cafile=self._config.get("ssl.ca.location"), cadata=self._config.get("ssl.ca.pem")
-        )
-        context.check_hostname = (
-            self._config.get("ssl.endpoint.identification.algorithm", "https") != "none"
-        )
-        try:
-            with (
-                socket.create_connection((host, int(port)), timeout=_SECONDS) as connection,
-                context.wrap_socket(connection, server_hostname=host),
-            ):
-                return None
-        except ssl.SSLCertVerificationError as error:
-            return error
-        except OSError:
+
+def _verified(server: str, config: Mapping[str, Any]) -> ssl.SSLCertVerificationError | None:
+    host, _, port = server.rpartition(":")
+    host = host.strip("[]")
+    context = ssl.create_default_context(
+        cafile=config.get("ssl.ca.location"), cadata=config.get("ssl.ca.pem")
+    )
+    context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") != "none"
+    try:
+        with (
+            socket.create_connection((host, int(port)), timeout=_SECONDS) as connection,
+            context.wrap_socket(connection, server_hostname=host),
+        ):
             return None
+    except ssl.SSLCertVerificationError as error:
+        return error
+    except OSError:
+        return None
 
 
 def made(client: Callable[[], _T]) -> _T:

@@ -41,7 +41,7 @@ def quick_cluster(settings: Settings, config: Mapping[str, Any] | None = None) -
     return Cluster(settings, seconds=_ANSWER_SECONDS, config={**more, **given})
 
 
-class KafkaWatch:
+class KafkaWatch(Background):
     """Tells ``outage`` whether Kafka answers for ``topics``, and ``lag`` where partitions end, if
     that is known."""
 
@@ -52,29 +52,21 @@ class KafkaWatch:
         self._topics: Final = topics
         self._lag: Final = lag
         self._outage: Final = outage
-        self._thread: Final = Background("kafka-watch", self._work, run)
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; gives up after a while."""
-        self._thread.stop()
+        super().__init__("kafka-watch", self._work, run)
 
     def _work(self) -> None:
         cluster = quick_cluster(self._settings)
         missed = 0
-        while not self._thread.stopped:
+        while not self.stopped:
             missed = 0 if self._ask(cluster, missed) else missed + 1
-            self._thread.wait(_ASK_AGAIN_SECONDS if missed else _ASK_EVERY_SECONDS)
+            self.wait(_ASK_AGAIN_SECONDS if missed else _ASK_EVERY_SECONDS)
 
     def _ask(self, cluster: Cluster, missed: int) -> bool:
         """Ask Kafka, and tell whether there was an answer."""
         try:
             ends = cluster.ends(self._topics, self._lag.partitions())
         except (KafkaUnavailableError, ConfigurationError) as error:
-            if missed >= _MOST_MISSED and not self._thread.stopped:
+            if missed >= _MOST_MISSED and not self.stopped:
                 self._lag.unknown()
                 self._outage.unavailable(error)
             return False

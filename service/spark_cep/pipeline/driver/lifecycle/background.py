@@ -14,10 +14,10 @@ _STOP_SECONDS: Final = 3.0
 
 class Background:
     """``work`` in a thread called ``name``; the log calls its run ``run``. The thread goes with the
-    process."""
+    process. What works so derives from it."""
 
     def __init__(self, name: str, work: Callable[[], None], run: str) -> None:
-        self._work: Final = work
+        self._target: Final = work
         self._run: Final = run
         self._woken: Final = threading.Event()
         self._stopped = False
@@ -52,4 +52,4 @@ class Background:
 
     def _begin(self) -> None:
         with bound(run=self._run):
-            self._work()
+            self._target()

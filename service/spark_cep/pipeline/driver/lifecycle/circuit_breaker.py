@@ -52,15 +52,10 @@ class Trip:
 
 @dataclass(slots=True)
 class _Batch:
-    at: int
-    records: int
-    relevant: int
-    broken: Counter[str]
-    failed: dict[Version, Counter[str]]
+    """A batch, or the sum of those in the window. Dead letters by reason: of records in ``broken``,
+    by rule in ``failed``."""
 
-
-@dataclass(slots=True)
-class _Window:
+    at: int = 0
     records: int = 0
     relevant: int = 0
     broken: Counter[str] = field(default_factory=Counter)
@@ -98,8 +93,8 @@ class CircuitBreaker:
             self._batches.popleft()
         return self._judge(self._sum())
 
-    def _sum(self) -> _Window:
-        made = _Window()
+    def _sum(self) -> _Batch:
+        made = _Batch()
         for batch in self._batches:
             made.records += batch.records
             made.relevant += batch.relevant
@@ -108,7 +103,7 @@ class CircuitBreaker:
                 made.failed.setdefault(rule, Counter()).update(reasons)
         return made
 
-    def _judge(self, found: _Window) -> list[Trip]:
+    def _judge(self, found: _Batch) -> list[Trip]:
         settings = self._settings
         trips = []
         if _above(found.broken.total(), found.records, settings.max_share, settings.min_records):

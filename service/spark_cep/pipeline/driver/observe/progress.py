@@ -87,23 +87,9 @@ _COUNTERS: Final[Mapping[Count, names.Counter]] = {
 }
 
 
-_BY_RULE: Final = (
-    names.RULE_EVENTS,
-    names.PARTIAL_MATCHES_STARTED,
-    names.MATCHES,
-    names.MATCH_ROWS,
-    names.TIMEOUTS,
-    names.PARTIAL_MATCHES_PRUNED,
-    names.PARTIAL_MATCHES_DROPPED,
-    names.MATCHES_DROPPED,
-)
-
-
-_BY_TOPIC: Final = (
-    names.RECORDS_CONSUMED,
-    names.BYTES_CONSUMED,
-    names.TOMBSTONES,
-    names.LATE_EVENTS,
+_BY_RULE, _BY_TOPIC = (
+    [metric for metric in _COUNTERS.values() if list(metric.labels) == [label]]
+    for label in ("rule", "topic")
 )
 
 

@@ -7,13 +7,23 @@ of it is done, and given to all its tasks. A batch that runs again has the rules
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
-from spark_cep.errors import Problem, RuleSetError
+from spark_cep.errors import (
+    Problem,
+    RegistryUnavailableError,
+    RuleSetError,
+    StartError,
+    StateError,
+    TakenOverError,
+)
 from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pipeline.driver.checkpoint.failures import RefusedError
+from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules, RuleLog
 from spark_cep.rules.overrides import Overrides
 from spark_cep.rules.pauses import Pause
@@ -59,8 +69,8 @@ class CompiledRules:
 #: Called with the rules of before, those that are written down now, and where their first batch
 #: begins; nothing is done under them yet. Raises SparkCepError when it must not be.
 Decided = Callable[[RuleSet, LoggedRules, Offsets], None]
-#: Called with the rules that the next batch has, whenever they are others, and by one thread at a
-#: time: what was told last is so.
+#: Called with the rules that the next batch has, whenever they are others, by one thread at a time:
+#: those of the last call are the ones that it will have.
 Wanted = Callable[[RuleSet], None]
 #: Called with a batch that is the first under other rules, or the first of the run.
 Begins = Callable[[int, LoggedRules, CompiledRules], None]
@@ -79,7 +89,7 @@ class BatchRules:
         overrides: Overrides,
         decided: Decided,
         begins: Begins,
-        told: Wanted = lambda _: None,
+        wants: Wanted = lambda _: None,
     ) -> None:
         self._log = log
         self._lock = threading.Lock()
@@ -87,8 +97,8 @@ class BatchRules:
         self._overrides = overrides
         self._decided = decided
         self._begins = begins
-        self._tell = told
-        told(wanted.rules)
+        self._wants = wants
+        wants(wanted.rules)
         self._logged = logged
         #: The rules of the newest batch, without versions that have drained since.
         self._ran = RuleSet()
@@ -99,9 +109,10 @@ class BatchRules:
             self._ran = known.rules
         #: The newest batch that was asked for, and its rules.
         self._batch, self._rules = (-1, wanted) if planned is None else planned
-        self._told = self._done = False
-        #: The batch whose attempt by this run is counted, and the rules before a set that is still
-        #: to be told of.
+        #: Whether the listener knows the rules of the newest batch, and whether that is done.
+        self._announced = self._done = False
+        #: The batch whose attempt by this run is counted, and the rules before a set for which
+        #: ``decided`` is still to be called.
         self._counted: int | None = None
         self._before: RuleSet | None = None
 
@@ -148,7 +159,7 @@ class BatchRules:
             there = {*self._ran.versions, *before.versions}
             there |= {(rule.id, rule.version) for rule in before.rules}
             drained = {(each.rule.id, each.rule.version) for each in rules.draining} - there
-            rules = rules.without_drains(drained)
+            rules = rules.without_draining(drained)
             return self._want(rules.pausing(overrides.pauses(before.paused)))
 
     def pause(self, pauses: Mapping[str, Pause]) -> bool:
@@ -172,14 +183,14 @@ class BatchRules:
         if not done:
             return
         with self._lock:
-            self._want(self._wanted.rules.without_drains(done))
-            self._ran = self._ran.without_drains(done)
+            self._want(self._wanted.rules.without_draining(done))
+            self._ran = self._ran.without_draining(done)
 
     def _want(self, rules: RuleSet) -> bool:
         if rules.fingerprint == self._wanted.rules.fingerprint:
             return False
         self._wanted = CompiledRules.of(rules, self._wanted.types)
-        self._tell(rules)
+        self._wants(rules)
         return True
 
     def of(self, batch: int, offsets: Callable[[], Offsets]) -> CompiledRules:
@@ -198,9 +209,9 @@ class BatchRules:
         if self._before is not None:
             self._decided(self._before, self._logged, offsets())
             self._before = None
-        if not self._told:
+        if not self._announced:
             self._begins(batch, self._logged, self._rules)
-            self._told = True
+            self._announced = True
         return self._rules
 
     def _begin(self, batch: int, offsets: Callable[[], Offsets]) -> CompiledRules:
@@ -211,7 +222,7 @@ class BatchRules:
             if before is None or rules.rules.fingerprint != before.rules.fingerprint:
                 self._write(LoggedRules.following(before, batch, offsets(), rules.rules))
                 self._before = RuleSet() if before is None else before.rules
-                self._counted, self._told = batch, False
+                self._counted, self._announced = batch, False
                 self._ran = rules.rules
         return rules
 
@@ -221,14 +232,32 @@ class BatchRules:
         if self._counted == self._batch and not self._done:
             self._count_attempt(-1)
 
+    @contextmanager
+    def attempts_counted(self) -> Iterator[None]:
+        """Do not count the attempt where the end says nothing against the rules of the batch in
+        flight: a stop, and what Kafka, registry or storage did not do."""
+        try:
+            yield
+        except (
+            StopRequestedError,
+            StartError,
+            RefusedError,
+            StateError,
+            TakenOverError,
+            RegistryUnavailableError,
+        ):
+            with suppress(StateError):
+                self.not_at_fault()
+            raise
+
     def done(self) -> None:
         """The output of the newest batch is committed."""
         self._done = True
 
     @property
-    def meanings(self) -> Mapping[Version, str]:
-        """The meanings of versions that were written down."""
-        return {} if self._logged is None else self._logged.meanings
+    def fingerprints(self) -> Mapping[Version, str]:
+        """The fingerprints of plans of all versions that were written down."""
+        return {} if self._logged is None else self._logged.fingerprints
 
     def against(self, rule: LoadedRule) -> list[Problem]:
         """The problem that a rule is set aside because its first batch failed too often, if it

@@ -123,19 +123,19 @@ def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
     """The topics that are read; ConfigurationError when one does not exist."""
     topics: list[str] = []
     for name, source in settings.inputs.items():
-        found = topics_of(source, existing)
-        missing = sorted(set(found) - set(existing))
+        matching = topics_of(source, existing)
+        missing = sorted(set(matching) - set(existing))
         if missing:
             raise ConfigurationError(
                 f"inputs.{name}.topics: {', '.join(missing)} do not exist on"
                 f" {settings.kafka.bootstrap_servers}; there are: {', '.join(existing) or 'none'}"
             )
-        if not found:
+        if not matching:
             raise ConfigurationError(
                 f"inputs.{name}.topic_pattern {source.topic_pattern!r} matches none of:"
                 f" {', '.join(existing) or 'no topics'}"
             )
-        topics += found
+        topics += matching
     return list(dict.fromkeys(topics))
 
 
@@ -160,8 +160,6 @@ def registry_settings(settings: Settings) -> RegistrySettings:
         key_password=secret(given.ssl_key_password),
         timeout_seconds=given.timeout / 1000,
         max_attempts=given.max_attempts,
-        first_wait_seconds=given.backoff / 1000,
-        longest_wait_seconds=given.max_backoff / 1000,
     )
 
 

@@ -13,39 +13,40 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from spark_cep.errors import RESTORE, Problem, RuleSetError, StateError
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.rules.pauses import Pause
-from spark_cep.rules.plans import meaning
+from spark_cep.rules.plans import plan_fingerprint
 from spark_cep.rules.rule_set import DrainingVersion, RuleSet, Version
 from spark_cep.rules.topic_records import Offsets
 
 if TYPE_CHECKING:
     from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles
+    from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
 
 LOG: Final = "rules"
 _FORMAT: Final = 1
 _FILE: Final = re.compile(r"(\d+)(?:\.(\d+))?")
 #: Spark keeps so many batches, too; each of them must find its rules.
 _MOST_SETS: Final = 100
-#: Versions whose meaning is known: as many as a source may hold entries.
-MOST_MEANINGS: Final = 10_000
+#: Versions whose fingerprint is known: as many as a source may hold entries.
+MOST_FINGERPRINTS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRules:
     """``rules`` are those of batches from ``batch`` on; ``number`` counts the sets of a
     checkpoint, from 1. ``attempts``: how many runs have begun the first batch with an event
-    (:meth:`is_first`). ``set_aside``: why, by the digest of a rule that does not run because that
-    batch failed too often. ``since``:
-    the first batch of each version that takes part, also of those that drain; ``starts``: where
-    these batches begin. ``history`` tells the sets of a checkpoint from those of any other.
-    ``meanings``: of all versions that the sets of the checkpoint have had, those of the newest set
-    last; of more than 10,000 the ones that were there last."""
+    (:meth:`is_first`). ``set_aside``: why a rule does not run that was new in a batch which failed
+    too often, by the digest of its text. ``since``: the first batch of each version that takes
+    part, also of those that drain; ``starts``: where these batches begin. ``history``: an id of the
+    checkpoint, the same in all its sets. ``fingerprints``: of the plans of all versions that the
+    sets of the checkpoint have had, those of the newest set last; of more than 10,000 the ones that
+    were there last."""
 
     batch: int
     number: int
@@ -55,7 +56,7 @@ class LoggedRules:
     since: Mapping[Version, int] = field(default_factory=dict)
     starts: Mapping[int, Offsets] = field(default_factory=dict)
     history: str = ""
-    meanings: Mapping[Version, str] = field(default_factory=dict)
+    fingerprints: Mapping[Version, str] = field(default_factory=dict)
 
     @classmethod
     def following(
@@ -66,11 +67,13 @@ class LoggedRules:
             before = cls(batch, 0, RuleSet(), history=uuid.uuid4().hex)
         versions = {*before.rules.versions}
         since = {
-            each: before.since.get(each, before.batch) if each in versions else batch
-            for each in rules.versions
+            version: before.since.get(version, before.batch) if version in versions else batch
+            for version in rules.versions
         }
         known = {**before.starts, batch: offsets}
-        starts = {each: known[each] for each in sorted({batch, *since.values()} & known.keys())}
+        starts = {
+            begins: known[begins] for begins in sorted({batch, *since.values()} & known.keys())
+        }
         return cls(
             batch,
             before.number + 1,
@@ -79,7 +82,7 @@ class LoggedRules:
             since=since,
             starts=starts,
             history=before.history,
-            meanings=_meanings(before.meanings, rules),
+            fingerprints=_fingerprints(before.fingerprints, rules),
         )
 
     def is_first(self, batch: int, offsets: Offsets) -> bool:
@@ -93,29 +96,16 @@ class LoggedRules:
         return [] if reason is None else [rule.places.problem(reason, ("id",))]
 
 
-def _meanings(known: Mapping[Version, str], rules: RuleSet) -> dict[Version, str]:
-    there = [*rules.carried, *(each.loaded for each in rules.draining), *rules.loaded]
-    now = {(one.rule.id, one.rule.version): meaning(one) for one in there}
-    found = {version: each for version, each in known.items() if version not in now}
-    found |= now
-    return dict(islice(found.items(), max(0, len(found) - MOST_MEANINGS), None))
+def _fingerprints(known: Mapping[Version, str], rules: RuleSet) -> dict[Version, str]:
+    members = [*rules.carried, *(each.loaded for each in rules.draining), *rules.loaded]
+    now = {(one.rule.id, one.rule.version): plan_fingerprint(one) for one in members}
+    merged = {version: known[version] for version in known if version not in now} | now
+    return dict(islice(merged.items(), max(0, len(merged) - MOST_FINGERPRINTS), None))
 
 
 def digest(rule: LoadedRule) -> str:
     """A digest of the rule's canonical text, which no other rule has."""
     return hashlib.sha256(rule.text.encode()).hexdigest()
-
-
-class LogFiles(Protocol):
-    """The files of a checkpoint, as they are read."""
-
-    location: str
-
-    def names(self, log: str) -> list[str]:
-        """The names of a log's files; none where there is no such folder."""
-
-    def parsed(self, name: str) -> list[Any]:
-        """A file's lines, each of them JSON. StateError when it is missing or damaged."""
 
 
 #: Rules that were read, by canonical text and source: sets have most of theirs in common.
@@ -127,7 +117,7 @@ class RuleHistory:
     ``rules/N.1``, ``rules/N.2``, …, of which the last one counts: not every storage replaces a file
     at once."""
 
-    def __init__(self, files: LogFiles) -> None:
+    def __init__(self, files: CheckpointFiles | LocalFiles) -> None:
         self._files = files
 
     def of(self, batch: int) -> LoggedRules | None:
@@ -144,8 +134,8 @@ class RuleHistory:
 
     def _names(self) -> list[tuple[int, int]]:
         """Batches and revisions, in order."""
-        found = map(_FILE.fullmatch, self._files.names(LOG))
-        return sorted((int(each[1]), int(each[2] or 0)) for each in found if each is not None)
+        names = map(_FILE.fullmatch, self._files.names(LOG))
+        return sorted((int(name[1]), int(name[2] or 0)) for name in names if name is not None)
 
     def _read(self, batch: int, revision: int, known: _Known) -> LoggedRules:
         name = _name(batch, revision)
@@ -170,7 +160,9 @@ class RuleHistory:
                 int(content["number"]),
                 RuleSet(
                     tuple(loaded),
-                    paused=_pauses(content),
+                    paused={
+                        rule: Pause(**pause) for rule, pause in content.get("paused", {}).items()
+                    },
                     draining=tuple(draining),
                     carried=tuple(carried),
                 ),
@@ -220,10 +212,10 @@ class RuleLog(RuleHistory):
             "attempts": logged.attempts,
             "set_aside": dict(logged.set_aside),
             "since": [[*version, batch] for version, batch in logged.since.items()],
-            "meanings": [[*version, each] for version, each in logged.meanings.items()],
+            "meanings": [[*version, each] for version, each in logged.fingerprints.items()],
             "starts": dict(logged.starts),
             "history": logged.history,
-            "paused": {rule: pause.as_json() for rule, pause in logged.rules.paused.items()},
+            "paused": {rule: asdict(pause) for rule, pause in logged.rules.paused.items()},
         }
         there = self._names()
         again = [revision for batch, revision in there if batch == logged.batch]
@@ -247,11 +239,6 @@ def _loaded(entry: Mapping[str, Any], known: _Known) -> list[LoadedRule]:
     if place not in known:
         known[place] = load_rules(*place)
     return known[place]
-
-
-def _pauses(content: dict[str, Any]) -> dict[str, Pause]:
-    # Logs had none while a pause ended with its run.
-    return {rule: Pause.from_json(pause) for rule, pause in content.get("paused", {}).items()}
 
 
 def _versions(content: dict[str, Any], name: str) -> dict[Version, Any]:

@@ -15,7 +15,7 @@ from spark_cep.pipeline.driver.observe.progress import BatchReport, begin_rules
 from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 from spark_cep.rules.replaced import MOST_DRAINING
-from spark_cep.rules.rule_set import RuleSet
+from spark_cep.rules.rule_set import RuleSet, versions_by_id
 
 _log = logger(__name__)
 _CARRY = PreviousVersion.CARRY
@@ -52,7 +52,7 @@ class RuleStatus:
         self._rejected: tuple[Problem, ...] = ()
         #: Why all that the source holds now does not run.
         self._defect: Problem | None = None
-        #: By source, and since when; of each the first one, so that what is told stays.
+        #: By source, and since when; of each the first one, so that the row stays as it is.
         self._not_read: Mapping[str | None, tuple[Problem, str]] = {}
         self._running: RunningRules | None = None
         #: Under which a batch has begun that Spark has not committed.
@@ -60,7 +60,7 @@ class RuleStatus:
         self._watermark: int | None = None
         #: The newest batch that is done.
         self._counted = -1
-        self._told: set[tuple[str, int]] = set()
+        self._loaded: set[tuple[str, int]] = set()
         #: Rules that metrics may have series of.
         self._shown: set[str] = set()
         self._warned: set[tuple[str | None, str]] = set()
@@ -82,11 +82,11 @@ class RuleStatus:
         self._warned = {(warning.rule, warning.message) for warning in warnings}
         self._reject(tuple(rejected), None)
         now = {(rule.id, rule.version) for rule in rules.enabled}
-        for rule, version in sorted(now - self._told):
+        for rule, version in sorted(now - self._loaded):
             _log.info("rule_loaded", rule=rule, version=version)
-        for rule, version in sorted(self._told - now):
+        for rule, version in sorted(self._loaded - now):
             _log.info("rule_removed", rule=rule, version=version)
-        self._told = now
+        self._loaded = now
         self._metrics.replace(names.RULES_LOADED, _labels(rules.enabled))
         begin_rules(self._metrics, [rule.id for rule in rules.enabled])
         self._shown |= {rule.id for rule in rules.enabled} | self._ids_of_rejected()
@@ -104,7 +104,7 @@ class RuleStatus:
                 _log.error("rule_rejected", rule=problem.rule, text=problem.render())
         self._metrics.replace(
             names.RULES_REJECTED,
-            {(each.source or "", each.rule or ""): 1 for each in self.rejected},
+            {(problem.source or "", problem.rule or ""): 1 for problem in self.rejected},
         )
 
     def takes(self, rules: RuleSet) -> None:
@@ -133,18 +133,20 @@ class RuleStatus:
         """The source of the rules, or what operators decide beside it, cannot be read; what runs
         goes on."""
         self._metrics.set(names.RULES_READ, 0)
-        new = [each for each in problems if each.source not in self._not_read]
+        new = [problem for problem in problems if problem.source not in self._not_read]
         if new:
-            _log.error("rules_not_read", text="\n".join(each.render() for each in new))
+            _log.error("rules_not_read", text="\n".join(problem.render() for problem in new))
         since = datetime.now(UTC).isoformat(" ", "seconds")
-        now = {each.source: (each, since) for each in reversed(problems)}
-        self._not_read = {source: self._not_read.get(source, each) for source, each in now.items()}
+        now = {problem.source: (problem, since) for problem in reversed(problems)}
+        self._not_read = {
+            source: self._not_read.get(source, problem) for source, problem in now.items()
+        }
 
     def begins(self, batch: int, logged: LoggedRules, rules: CompiledRules) -> None:
         """A batch begins that is the first under other rules, or the first of the run."""
         fingerprints = {(p.rule.id, p.rule.version): p.fingerprint for p in rules.plan.plans}
         draining = {(each.rule.id, each.rule.version) for each in rules.rules.draining}
-        shadow = {(each.id, each.version) for each in rules.rules.rules if each.shadow}
+        shadow = {(rule.id, rule.version) for rule in rules.rules.rules if rule.shadow}
         self._begun = RunningRules(batch, logged, fingerprints, draining, shadow)
         self._shown |= self._ids(self._begun)
         _log.info("rules_begin", number=logged.number, rules=len(fingerprints) - len(draining))
@@ -169,7 +171,7 @@ class RuleStatus:
         self._shown -= gone
 
     def _ids_of_rejected(self) -> set[str]:
-        return {each.rule or "" for each in self.rejected}
+        return {problem.rule or "" for problem in self.rejected}
 
     @staticmethod
     def _ids(running: RunningRules | None) -> set[str]:
@@ -181,20 +183,19 @@ class RuleStatus:
         self.live = report.live
         self._watermark = report.watermark
         if report.gone:
-            self._tell_gone(report)
+            self._log_gone(report)
         # One that was committed and failed after all comes again.
         self._counted = max(self._counted, report.batch)
 
-    def _tell_gone(self, report: BatchReport) -> None:
+    def _log_gone(self, report: BatchReport) -> None:
         running = self._begun or self._running
         rules = self.rules if running is None else running.logged.rules
-        now = {one.rule.id: one.rule for one in rules.loaded}
-        draining: dict[str, list[int]] = {}
-        for each in rules.draining:
-            draining.setdefault(each.rule.id, []).append(each.rule.version)
+        draining = versions_by_id(rules.draining)
         drained = () if self._running is None else self._running.draining
         for (rule, version), live in report.gone.items():
-            pause, by, drains = rules.paused.get(rule), now.get(rule), draining.get(rule, [])
+            pause, loaded = rules.paused.get(rule), rules.by_id.get(rule)
+            by = None if loaded is None else loaded.rule
+            drains = [each.rule.version for each in draining.get(rule, ())]
             error, warning, reason = False, False, "replaced or removed"
             if pause is not None:
                 reason = f"paused by {pause.by}"
@@ -203,7 +204,7 @@ class RuleStatus:
                 if report.batch > self._counted:
                     self._metrics.increment(names.PARTIAL_MATCHES_DROPPED, live, rule=rule)
             elif by is not None and (version in drains or (rule, version) in drained):
-                reason = "its drain ended before it was done" if live else "drained"
+                reason = "ended before it had drained" if live else "drained"
             elif by is not None and by.version == version:
                 warning, reason = live > 0, "changed without a new version"
             elif live and by is not None and version < by.version and by.previous_version is _CARRY:
@@ -217,31 +218,24 @@ class RuleStatus:
         """The rows of the page ``/rules``: the rules by id, then those that are rejected, and
         entries that cannot be read."""
         shown: list[dict[str, object]] = []
-        draining: dict[str, list[Rule]] = {}
-        for each in self.rules.draining:
-            draining.setdefault(each.rule.id, []).append(each.rule)
+        draining = versions_by_id(self.rules.draining)
         for rule in self.rules.rules:
             pause = self.rules.paused.get(rule.id)
             row = self._row(rule)
             row["state"] = self._state_of(rule)
             row["reason"] = None if pause is None else f"{pause.by}: {pause.reason}"
             shown.append(row)
-            shown += [{**self._row(old), "state": "draining"} for old in draining.get(rule.id, ())]
-        rejected: list[dict[str, object]] = [
-            {"id": each.rule, "state": "rejected", "source": each.source, "reason": each.render()}
-            for each in self.rejected
+            drains = draining.get(rule.id, ())
+            shown += [{**self._row(old.rule), "state": "draining"} for old in drains]
+        rejected = [(each.rule, each.source, each.render()) for each in self.rejected]
+        for source, (problem, since) in self._not_read.items():
+            why = f"not read since {since}; the rules that ran before run on\n{problem.render()}"
+            rejected.append((None, source, why))
+        shown += [
+            {"id": rule_id, "state": "rejected", "source": source, "reason": reason}
+            for rule_id, source, reason in rejected
         ]
-        away: list[dict[str, object]] = [
-            {
-                "id": None,
-                "state": "rejected",
-                "source": source,
-                "reason": f"not read since {since}; the rules that ran before run on\n"
-                f"{problem.render()}",
-            }
-            for source, (problem, since) in self._not_read.items()
-        ]
-        return shown + rejected + away
+        return shown
 
     def _row(self, rule: Rule) -> dict[str, object]:
         """The row of a version, but for its state."""

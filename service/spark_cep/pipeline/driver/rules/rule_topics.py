@@ -10,11 +10,10 @@ from functools import cached_property
 from itertools import count
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import Producer
 
 from spark_cep.config import Settings
-from spark_cep.errors import KafkaUnavailableError, SparkCepError, StartError
-from spark_cep.kafka_errors import may_pass
+from spark_cep.errors import SparkCepError, StartError
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.driver.lifecycle.background import Background
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
@@ -22,18 +21,18 @@ from spark_cep.rules.rule_set import RuleSet
 from spark_cep.rules.sources.compacted_topic import CompactedTopic
 from spark_cep.rules.status_topic import job_of, open_status
 from spark_cep.rules.topic_records import Offsets, StatusRecord, audit_records
+from spark_cep.rules.topic_writer import write_records
 
 _log = logger(__name__)
-_SECONDS: Final = 10.0
 #: How often the states are looked at.
 _LOOK_SECONDS: Final = 0.5
 #: How often the topic is, where they are the same: it may have been made again.
 _CHECK_SECONDS: Final = 30.0
 #: Characters of a text in a state, such as the reason of a rejection.
-_MOST_TOLD: Final = 10_000
+_MOST_TEXT: Final = 10_000
 
 
-class RuleTopics:
+class RuleTopics(Background):
     """Writes the topics that the settings name. ``listing`` gives what ``/rules`` shows."""
 
     def __init__(
@@ -45,22 +44,23 @@ class RuleTopics:
         self._audit: Final = topics.rule_audit
         self._status: Final = topics.rule_status
         self._listing: Final = listing
-        self._rows: list[dict[str, Any]] | None = None
+        self._written: list[StatusRecord] | None = None
         self._look_at = 0.0
         #: Kinds of errors that were logged since the last success.
         self._failed: set[type] = set()
-        self._thread: Final = Background("rule-status", self._work, run)
+        super().__init__("rule-status", self._work, run)
 
     def start(self) -> None:
         """Begin to write states."""
         if self._status is not None:
-            self._thread.start()
+            super().start()
 
-    def stop(self) -> None:
+    def stop(self) -> bool:
         """Write the last states; gives up after a while."""
-        self._thread.stop()
+        ended = super().stop()
         if self._status is not None:
             self._states.close()
+        return ended
 
     def decided(self, before: RuleSet, logged: LoggedRules, offsets: Offsets) -> None:
         """Write the decisions that lead to a rule set, and wait until they are acknowledged. Raises
@@ -78,7 +78,7 @@ class RuleTopics:
     def _work(self) -> None:
         going = True
         while going:
-            going = self._thread.wait(_LOOK_SECONDS)
+            going = self.wait(_LOOK_SECONDS)
             try:
                 self._write_states()
             except Exception as error:  # noqa: BLE001  the job goes on, and so do later states
@@ -90,12 +90,12 @@ class RuleTopics:
                 self._failed.clear()
 
     def _write_states(self) -> None:
-        """Write what is not as the topic says it; also what earlier runs told, and where the topic
-        was made again."""
+        """Write the states that the topic has not, and remove those that are no more; also those of
+        earlier runs, and all where the topic was made again."""
         assert self._status is not None
-        rows = [{name: each[name] for name in _TOLD if name in each} for each in self._listing()]
+        states = [self._record(row) for row in self._listing()]
         now = time.monotonic()
-        if rows == self._rows and now < self._look_at:
+        if states == self._written and now < self._look_at:
             return
         self._look_at = now + _CHECK_SECONDS
         self._states.read()
@@ -105,7 +105,7 @@ class RuleTopics:
             if key is not None and job_of(key) == self._job
         }
         wanted: dict[bytes, bytes] = {}
-        for record in map(self._record, rows):
+        for record in states:
             keys = map(record.key, count())
             wanted[next(key for key in keys if key not in wanted)] = record.value()
         changed: list[tuple[bytes, bytes | None]] = [
@@ -114,40 +114,24 @@ class RuleTopics:
         changed += [(key, None) for key in there if key not in wanted]
         if changed:
             self._write(self._status, changed)
-        self._rows = rows
+        self._written = states
 
     def _record(self, row: Mapping[str, Any]) -> StatusRecord:
         # One record that Kafka refuses would hold back all others, for good.
-        named = {
-            _TOLD[name]: value[:_MOST_TOLD] if isinstance(value, str) else value
+        state = {
+            name: value[:_MOST_TEXT] if isinstance(value, str) else value
             for name, value in row.items()
         }
-        return StatusRecord.model_validate({"job": self._job, **named})
+        names = StatusRecord.model_fields.keys() & state.keys()
+        return StatusRecord(
+            job=self._job,
+            rule_id=state["id"],
+            rule_version=state.get("version"),
+            **{name: state[name] for name in names},
+        )
 
     def _write(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
-        failed: list[KafkaError] = []
-
-        def delivered(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                failed.append(error)
-
-        try:
-            for key, value in records:
-                while True:
-                    try:
-                        self._producer.produce(topic, value, key, on_delivery=delivered)
-                        break
-                    except BufferError:
-                        self._producer.poll(_LOOK_SECONDS)
-            left = self._producer.flush(_SECONDS)
-        except KafkaException as error:
-            failed.append(error.args[0])
-            left = 0
-        if failed and not may_pass(failed[0]):
-            raise StartError(f"topic {topic}: records of rules are refused: {failed[0].str()}")
-        if failed or left:
-            why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
-            raise KafkaUnavailableError(f"topic {topic}: records of rules are not written: {why}")
+        write_records(self._producer, topic, records, StartError)
 
     @cached_property
     def _states(self) -> CompactedTopic:
@@ -156,14 +140,3 @@ class RuleTopics:
     @cached_property
     def _producer(self) -> Producer:
         return Producer(self._kafka.producer_config() | {"log_level": 0})
-
-
-#: What of ``/rules`` the status topic has, too, and what it is called there.
-_TOLD: Final = {
-    "id": "rule_id",
-    "version": "rule_version",
-    **{
-        name: name
-        for name in ("state", "since_batch", "since_offsets", "fingerprint", "source", "reason")
-    },
-}

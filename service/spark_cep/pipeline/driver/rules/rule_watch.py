@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 Found = tuple[Sequence[RuleFile] | None, Overrides | None]
 
 
-class RuleWatch:
+class RuleWatch(Background):
     """Watches ``source`` and the ``topic`` of overrides, which the start of the job has read:
     ``found``. ``packing`` gives that of the query that runs; ``wake`` is called with the
     fingerprint of other rules, and has a batch begin."""
@@ -60,21 +60,17 @@ class RuleWatch:
         self._changed = self._rejects = False
         #: The rules of the last batch when the rules were taken.
         self._ran = RuleSet()
-        self._thread: Final = Background("rule-watch", self._work, run)
+        super().__init__("rule-watch", self._work, run)
 
     def start(self) -> None:
         """Begin, if the settings say so."""
         if self._settings.refresh_interval is not None:
-            self._thread.start()
-
-    def stop(self) -> None:
-        """End; gives up after a while."""
-        self._thread.stop()
+            super().start()
 
     def _work(self) -> None:
         interval = self._settings.refresh_interval
         assert interval is not None
-        while self._thread.wait(interval / 1000):
+        while self.wait(interval / 1000):
             self.look()
 
     def look(self) -> None:
@@ -89,7 +85,7 @@ class RuleWatch:
             self._files, self._changed = files, True
         if not problems:
             self._status.read()
-        elif not self._thread.stopped:
+        elif not self.stopped:
             self._status.not_read(problems)
         # What is rejected may have waited for a version to begin, or to have drained.
         self._changed |= self._rejects and self._rules.ran is not self._ran
@@ -131,7 +127,7 @@ class RuleWatch:
             ran=ran,
             most=self._settings.max_rules,
             allow_empty=self._settings.allow_empty,
-            meanings=self._rules.meanings,
+            fingerprints=self._rules.fingerprints,
         )
 
 

@@ -60,7 +60,7 @@ class RulesAtStart:
         retry: RetryPolicy = ask_once,
     ) -> None:
         self._settings = settings
-        self._source = source
+        self.source = source
         self._retry = retry
         self._status = status
         self._wrong: RuleSetError | ConfigurationError | None = None
@@ -74,7 +74,7 @@ class RulesAtStart:
         self._read(retry if self._first else ask_once)
 
     def _read(self, ask: RetryPolicy) -> None:
-        source, status = self._source, self._status
+        source, status = self.source, self._status
         try:
             self.files = ask(source.read) or ()
         except RuleSetError as error:
@@ -108,7 +108,7 @@ class RulesAtStart:
         decided: Decided,
     ) -> BatchRules:
         """The rules of the run's batches. ``begun``: the batch that is planned and not done, if
-        some of its output is there; ``topic``: of overrides; ``decided`` is told of each set.
+        some of its output is there; ``topic``: of overrides; ``decided`` is called for each set.
         Raises RuleSetError, and StateError where the checkpoint is damaged."""
         log, position = RuleLog(checkpoint), checkpoint.position()
         if position is not None:
@@ -131,33 +131,30 @@ class RulesAtStart:
             self._status.not_read([*away, *error.problems])
         overrides = self.overrides or Overrides()
         if logged is not None and uncommitted is not None:
-            begins = checkpoint.ends(uncommitted - 1)
-            if logged.is_first(uncommitted, begins):
+            before = checkpoint.offset(uncommitted - 1)
+            if logged.is_first(uncommitted, {} if before is None else before.by_topic):
                 logged = _without_crashing(log, logged, uncommitted, begun, overrides)
+        if logged is None and self._wrong is not None:
+            raise self._wrong
+        running = RuleSet() if logged is None else logged.rules
+        files = spelled_out(overrides.applied(self.files or (), running), self._schemas, running)
         if logged is None:
-            if self._wrong is not None:
-                raise self._wrong
-            files = spelled_out(
-                overrides.applied(self.files or (), RuleSet()), self._schemas, RuleSet()
-            )
-            change = Change(valid(examine(files, self._source.name)).pausing(overrides.pauses({})))
+            change = Change(valid(examine(files, self.source.name)).pausing(overrides.pauses({})))
         elif self.files is None or self.overrides is None:
             assert self._wrong is not None
             change = Change(logged.rules, tuple(self._wrong.problems))
         else:
             change = next_rules(
-                logged.rules,
-                spelled_out(
-                    overrides.applied(self.files, logged.rules), self._schemas, logged.rules
-                ),
+                running,
+                files,
                 lambda one: (
                     logged.against(one)
                     or problems_of(one, self._schemas, ends=self._settings.trigger.ends)
                 ),
-                ran=logged.rules,
+                ran=running,
                 most=self._settings.rules.max_rules,
                 allow_empty=self._settings.rules.allow_empty,
-                meanings=logged.meanings,
+                fingerprints=logged.fingerprints,
             )
         if logged is not None and self.overrides is not None:
             paused = overrides.pauses(logged.rules.paused)
@@ -182,7 +179,7 @@ class RulesAtStart:
         now. Rules that were not there yet would lose their partial matches, and of a text cut short
         another rule may run."""
         with suppress(RuleSetError):
-            files = self._source.read()
+            files = self.source.read()
             if files is not None:
                 self.files = files
 

@@ -22,7 +22,7 @@ from spark_cep.pipeline.state.known_rules import KnownRules
 
 
 @dataclass(slots=True)
-class Drain:
+class DrainState:
     """One version: the newest event that it may begin a match with, the watermark at which it ends,
     and whether it has. ``until``: the time at which the newer version begins, if that was to come
     when it came."""
@@ -33,7 +33,7 @@ class Drain:
     until: int | None = None
 
     @classmethod
-    def of(cls, time: DrainTime, newest: int, watermark: int) -> Drain:
+    def of(cls, time: DrainTime, newest: int, watermark: int) -> DrainState:
         """Make the limit of a version that drains from now on. ``newest``: the last event that was
         read."""
         limit, until = time
@@ -52,7 +52,7 @@ class Drain:
         return self.until is None or self.until <= watermark or self.until == time.until_ms
 
 
-class Drains:
+class DrainingRules:
     """The versions that drain in a batch. ``times``: how long each may go on, by fingerprint;
     ``clock``: as it was at the end of the batch before; ``stored``: what :meth:`packed` gave
     then."""
@@ -68,31 +68,31 @@ class Drains:
         watermark = clock.watermark
         read = (time for time in clock.maxima.values() if time is not None)
         newest = max(read, default=watermark)
-        self._drains: dict[str, Drain] = {}
+        self._states: dict[str, DrainState] = {}
         for fingerprint, time in times.items():
-            drain = Drain(*stored[fingerprint]) if fingerprint in stored else None
-            if drain is None or not drain.holds(time, watermark):
-                drain = Drain.of(time, newest, watermark)
-                if drain.ended:
+            state = DrainState(*stored[fingerprint]) if fingerprint in stored else None
+            if state is None or not state.holds(time, watermark):
+                state = DrainState.of(time, newest, watermark)
+                if state.ended:
                     rules.end(fingerprint)
-            self._drains[fingerprint] = drain
+            self._states[fingerprint] = state
 
     def packed(self) -> dict[str, Any]:
         """Plain values."""
-        return {fingerprint: list(astuple(drain)) for fingerprint, drain in self._drains.items()}
+        return {fingerprint: list(astuple(state)) for fingerprint, state in self._states.items()}
 
     def limits(self, partitioning: Partitioning, watermark: int) -> set[int]:
         """Return the ends of versions of a partitioning that the watermark reaches."""
-        drains = (self._drains.get(rule.plan.fingerprint) for rule in partitioning.rules)
-        going_on = (each.limit for each in drains if each is not None and not each.ended)
+        states = (self._states.get(rule.plan.fingerprint) for rule in partitioning.rules)
+        going_on = (each.limit for each in states if each is not None and not each.ended)
         return {limit for limit in going_on if limit <= watermark}
 
     def end(self, partitioning: Partitioning, watermark: int) -> None:
         """End the partial matches of versions at their limit."""
         for rule in partitioning.rules:
-            drain = self._drains.get(rule.plan.fingerprint)
-            if drain is not None and not drain.ended and drain.limit <= watermark:
-                drain.ended = True
+            state = self._states.get(rule.plan.fingerprint)
+            if state is not None and not state.ended and state.limit <= watermark:
+                state.ended = True
                 self._rules.end(rule.plan.fingerprint)
 
     def mark(self, partitioning: Partitioning, batch: InputBatch) -> None:
@@ -100,10 +100,10 @@ class Drains:
         before the newer ones begin."""
         early: dict[int, int] = {}
         for number, rule in enumerate(partitioning.rules):
-            drain = self._drains.get(rule.plan.fingerprint)
-            if drain is not None and drain.until is not None:
+            state = self._states.get(rule.plan.fingerprint)
+            if state is not None and state.until is not None:
                 bit = 1 << partitioning.early(number)
-                early[drain.until] = early.get(drain.until, 0) | bit
+                early[state.until] = early.get(state.until, 0) | bit
         if not early or not len(batch):
             return
         untils = sorted(early)
@@ -118,13 +118,13 @@ class Drains:
         return sum(
             1 << partitioning.unseen(number)
             for number, rule in enumerate(partitioning.rules)
-            if (drain := self._drains.get(rule.plan.fingerprint)) and drain.ended
+            if (state := self._states.get(rule.plan.fingerprint)) and state.ended
         )
 
     def done(self, watermark: int) -> list[str]:
         """Fingerprints of the versions that have nothing to do any more."""
         return [
             fingerprint
-            for fingerprint, drain in self._drains.items()
-            if drain.ended or (drain.newest <= watermark and not self._rules.live_of(fingerprint))
+            for fingerprint, state in self._states.items()
+            if state.ended or (state.newest <= watermark and not self._rules.live_of(fingerprint))
         ]

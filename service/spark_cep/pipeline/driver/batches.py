@@ -1,0 +1,89 @@
+"""The batches of a query: what is decided before each runs, what its tasks are told, and what they
+report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
+from spark_cep.pipeline.deliver.output import WrittenBatch
+from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
+from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
+from spark_cep.pipeline.driver.control.source_offset import SourceOffset
+from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
+from spark_cep.pipeline.spark.private_api import offset_log, spark_type
+from spark_cep.pipeline.tasks.batch_properties import tell_tasks
+from spark_cep.pipeline.wire.schema_ids import ranges_of
+from spark_cep.pipeline.wire.task_properties import TaskProperties
+
+#: Spark's local property with the id of the query that a batch belongs to.
+_QUERY_ID = "sql.streaming.queryId"
+
+#: Called with a batch's number before it runs; raising leaves the batch undone. Returns the time
+#: after which no event of the batch is late, if it is known.
+BeforeBatch = Callable[[int], int | None]
+#: Called with a batch's number and its reports once its records are acknowledged. Returns how many
+#: records it had, and their bytes.
+AfterBatch = Callable[[int, list[bytes]], tuple[int, int]]
+
+
+@dataclass
+class Batches:
+    """The batches of one query. ``partly_written``: the one that it begins with, if some of its
+    output is there."""
+
+    spark: SparkSession
+    rules: BatchRules
+    schemas: ResolvedSchemas
+    delivery: ExactlyOnce
+    before: BeforeBatch
+    after: AfterBatch
+    partly_written: PartlyWritten | None
+    _begun: bool = field(default=False, init=False)
+
+    def run(self, frame: DataFrame, batch: int) -> tuple[int, int]:
+        """Run a batch, given its output; how many records it had, and their bytes."""
+        context = frame.sparkSession.sparkContext
+        query = context.getLocalProperty(_QUERY_ID)
+        assert query is not None
+        planned = self._planned(query, batch)
+        assert planned is not None
+        offset, ends_at = _offset(planned), self._planned(query, batch - 1)
+        begins = None if ends_at is None else _offset(ends_at)
+        rules = self.rules.of(batch, lambda: {} if begins is None else begins.by_topic)
+        late_until = self.before(batch)
+        known, decided, partly = self.schemas.ids, None, self.partly_written
+        if partly is not None and partly.batch == batch:
+            known = decided = partly.schema_ids
+        told = TaskProperties(
+            int(planned.metadataOpt().get().batchTimestampMs()),
+            late_until,
+            offset.digest,
+            "" if begins is None else begins.digest,
+            decided,
+            rules.text,
+        )
+        tell_tasks(context, told)
+        output = WrittenBatch(query, batch, ranges_of(known), offset.digest)
+        writer = PartitionWriter(self.delivery, output, first=not self._begun)
+        self._begun = True
+        reports = frame.mapInArrow(writer, spark_type(REPORT_SCHEMA)).collect()
+        return self.after(batch, [bytes(row[0]) for row in reports])
+
+    def _planned(self, query: str, batch: int) -> Any:
+        """Spark's entry of a batch in its offset log, the same when the batch runs again; ``None``
+        for a batch that there is not."""
+        stream = self.spark.streams.get(query)
+        assert stream is not None
+        entry = offset_log(stream).get(batch)
+        return entry.get() if batch >= 0 and entry.isDefined() else None
+
+
+def _offset(entry: Any) -> SourceOffset:
+    return SourceOffset.from_json(json.loads(entry.offsets().head().get().json()))

@@ -1,0 +1,144 @@
+"""One partitioning of a key group during one batch: the events that its watermark has reached,
+applied to the keys that they and deadlines touch.
+
+Keys are spread over buckets by hash (:mod:`spark_cep.pipeline.state.buckets`). A batch reads the
+buckets that its events and deadlines touch, a bounded number of bytes at a time, decodes the keys
+that they touch, and writes what has changed of those.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from time import perf_counter_ns
+
+import numpy as np
+
+from spark_cep.columns.texts import TextSet
+from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.matcher.batch.events import Names
+from spark_cep.matcher.batch.input_batch import InputBatch
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.findings.partial import FOREVER
+from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.pipeline.match.batch_events import BatchEvents, Sized
+from spark_cep.pipeline.match.draining import DrainingRules
+from spark_cep.pipeline.match.event_columns import input_batch
+from spark_cep.pipeline.match.options import MatchOptions
+from spark_cep.pipeline.match.spool import slices
+from spark_cep.pipeline.match.waiting import WaitingEvents
+from spark_cep.pipeline.state.bucket_storage import BucketStorage
+from spark_cep.pipeline.state.buckets import BucketKeys, buckets_of, hashes_of
+from spark_cep.pipeline.state.entries import Entries, Load, Store, bucket_of
+from spark_cep.pipeline.state.known_rules import KnownRules
+
+#: Bytes of buckets that are read together.
+PORTION = 4 << 20
+#: What columns of stored events meant under earlier rule sets is in the group's value, which each
+#: batch writes: with more than so many, a batch renews some buckets that nothing touches.
+MOST_MEANINGS, _RENEWED = 4, 2
+#: Counts of what the matcher does: it tests events against partial matches, and reports.
+_WORK = frozenset({"tested", "matched", "timed_out"})
+
+
+@dataclass(frozen=True)
+class PartitioningBatch:
+    """``spent``: nanoseconds of the matcher in this batch, shared out to rules."""
+
+    matcher: KeysMatcher
+    options: MatchOptions
+    names: Names
+    entries: Entries
+    rules: KnownRules
+    draining: DrainingRules
+    spent: Counter[str]
+    load: Load
+    store: Store
+
+    def run(
+        self, number: int, events: BatchEvents, sized: list[Sized], before: int, watermark: int
+    ) -> Iterator[Outputs]:
+        """Apply the events of partitioning ``number`` (``sized``: their times and sizes) and decide
+        deadlines, from the watermark ``before`` up to ``watermark``, in slices of time of bounded
+        size."""
+        part = self.matcher.partitioning
+        waiting = WaitingEvents(prefix_of(part), self.entries, self.rules)
+        sized = [*sized, *waiting.sizes(watermark)]
+        cuts = [FOREVER]
+        if sized:
+            times, sizes = (np.concatenate(each) for each in zip(*sized, strict=True))
+            cuts = slices(times, sizes, self.options.slice_bytes)
+        after = before
+        for until in sorted({*cuts, *self.draining.limits(part, watermark)}):
+            rows = events.timely(number, after, until)
+            batch = InputBatch()
+            if rows is not None:
+                batch = input_batch(rows, number, self.matcher, self.names, self.options.type_names)
+            now = min(until, watermark)
+            self.draining.mark(part, batch)
+            yield from self._advance(batch, waiting, now)
+            self.draining.end(part, now)
+            after = max(after, until)
+
+    def _advance(
+        self, batch: InputBatch, waiting: WaitingEvents, watermark: int
+    ) -> Iterator[Outputs]:
+        prefix, entries = waiting.prefix, self.entries
+        spread = entries.spread(prefix, self.options.bucket_size)
+        due = {name: bucket_of(name) for name in entries.due(prefix, watermark)}
+        waited = [name for name, bucket in due.items() if bucket is None]
+        batch = waiting.reached(batch, waited, watermark, self.load, self.store)
+        hidden = self.draining.hidden(self.matcher.partitioning)
+        if hidden:
+            batch.masks = [mask | hidden for mask in batch.masks]
+        homes = buckets_of(hashes_of(batch.keys), spread.before)
+        storage = BucketStorage(entries, spread, self.matcher.fingerprints, self.rules)
+        of_due = (bucket for bucket in due.values() if bucket is not None)
+        outdated = entries.outdated(prefix, MOST_MEANINGS, _RENEWED)
+        touched = sorted({*homes.tolist(), *spread.split, *of_due, *outdated})
+        wanted = TextSet(batch.keys)
+        for portion in entries.portions(spread, touched, PORTION):
+            mine = batch
+            if len(portion) < len(touched):
+                mine = batch.take(np.flatnonzero(np.isin(homes, portion)[batch.key]))
+            keys = storage.read(portion, self.load)
+            yield from self._apply(keys, wanted, mine, watermark)
+            storage.write(portion, keys.written(), self.store)
+
+    def _apply(
+        self, keys: BucketKeys, wanted: TextSet, batch: InputBatch, watermark: int
+    ) -> Iterator[Outputs]:
+        """Let the matcher work on some buckets, given the batch's events for them and its keys."""
+        fingerprints = self.matcher.fingerprints
+        # The matcher changes what it is given.
+        state = replace(keys.take(wanted, watermark))
+        self.rules.count(fingerprints, state, -1)
+        counts, spent, began = [], 0, perf_counter_ns()
+        for outputs in self.matcher.advance(state, batch, watermark, self.names):
+            counts.append(outputs.counts)
+            spent += perf_counter_ns() - began
+            yield outputs
+            began = perf_counter_ns()
+        self._share_out(spent + perf_counter_ns() - began, counts)
+        self.rules.count(fingerprints, state, 1)
+        keys.give(state)
+
+    def _share_out(self, spent: int, counts: Iterable[Counter[tuple[str, str]]]) -> None:
+        """Charge the matcher's time to its rules, by what they made it do. It runs all of them in
+        one loop, in which a clock for each would cost more than many a rule."""
+        work: Counter[str] = Counter()
+        for each in counts:
+            for (rule, what), count in each.items():
+                if what in _WORK:
+                    work[rule] += count
+        total = work.total()
+        for rule, done in work.items():
+            self.spent[rule] += spent * done // total
+
+
+def prefix_of(partitioning: Partitioning) -> str:
+    """Return the prefix of the names of a partitioning's entries; it is the same under any rule
+    set."""
+    return f"{zlib.crc32(partitioning.key_name.encode()):08x}"
