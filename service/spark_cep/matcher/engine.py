@@ -7,7 +7,7 @@ arrays, and gives it back as it is then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, Self, TypeVar
@@ -132,22 +132,15 @@ class Stored(NamedTuple):
 State = TypeVar("State", bound=Remembered)
 
 
-class EngineRun(Protocol[State]):
-    """One run: an iterator over outputs; then ``state`` is what is remembered from there on, of
-    which the events are numbers of the run's."""
-
-    state: State
-
-    def __iter__(self) -> Iterator[Outputs]:
-        """Yield what is found in pieces of bounded size."""
-        ...
-
-
 class Engine(Protocol[State]):
     """Applies some of the rules of a partitioning to many keys at once."""
 
-    def run(self, state: State, fresh: NewEvents, watermark: int, names: Names) -> EngineRun[State]:
-        """Apply new events, and move all keys to ``watermark``."""
+    def run(
+        self, state: State, fresh: NewEvents, watermark: int, names: Names
+    ) -> Generator[Outputs, None, State]:
+        """Apply new events, and move all keys to ``watermark``. Yields what is found in pieces of
+        bounded size, and returns what is remembered from there on, whose events are numbers of the
+        run's."""
         ...
 
     def live(

@@ -3,7 +3,7 @@ is remembered of each key."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 
@@ -17,7 +17,7 @@ from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.batch.meaning import Meaning
-from spark_cep.matcher.engine import Engine, NewEvents, Remembered, State, Stored
+from spark_cep.matcher.engine import NewEvents, Remembered, Stored
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER, RuleState
@@ -82,7 +82,7 @@ class KeysMatcher:
     @property
     def slots(self) -> Sequence[SlotType]:
         """The columns of events."""
-        return self._steps.matcher.slots
+        return self._steps.tables.slots
 
     @cached_property
     def fingerprints(self) -> list[str]:
@@ -109,6 +109,12 @@ class KeysMatcher:
         What is found comes in pieces of bounded size; ``state`` has moved when they have been
         taken.
         """
+        for outputs in self._advance(state, batch, watermark, names):
+            yield outputs if self._columns else outputs.as_objects()
+
+    def _advance(
+        self, state: KeysState, batch: InputBatch, watermark: int, names: Names
+    ) -> Iterator[Outputs]:
         keys, places = with_more(state.keys, batch.keys)
         key = places[batch.key]
         order = _in_order(batch.events, key, names)
@@ -117,10 +123,8 @@ class KeysMatcher:
         # Their order is all that microseconds are for, but in SQL.
         known = together([state.events, replace(new, micros=None)])
         fresh = NewEvents(known, keys, batch.masks, key, mask, new.all_micros)
-        held = yield from self._run(self._steps, state.held, fresh, watermark, names)
-        in_sql = yield from self._run(
-            self._row_patterns, state.row_patterns, fresh, watermark, names
-        )
+        held = yield from self._steps.run(state.held, fresh, watermark, names)
+        in_sql = yield from self._row_patterns.run(state.row_patterns, fresh, watermark, names)
         state.held, state.row_patterns = held, in_sql
         # Keys of which nothing is remembered lose their number.
         kept = reduce(np.union1d, [each.events for each in state.remembered])
@@ -132,15 +136,6 @@ class KeysMatcher:
         key_number, event_number = _numbers(used, len(keys)), _numbers(kept, len(known))
         for each in state.remembered:
             each.renumber(key_number, event_number)
-
-    def _run(
-        self, engine: Engine[State], state: State, fresh: NewEvents, watermark: int, names: Names
-    ) -> Generator[Outputs, None, State]:
-        """Yield what an engine finds; returns the state that it leaves."""
-        run = engine.run(state, fresh, watermark, names)
-        for outputs in run:
-            yield outputs if self._columns else outputs.as_objects()
-        return run.state
 
     def live(self, state: KeysState, names: Names) -> Iterator[PartialMatch]:
         """The partial matches, key by key; behind them those of rules in SQL."""
