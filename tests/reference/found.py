@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from spark_cep.matcher.findings.found import Failure
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.findings.partial import Finished, Taken
+from spark_cep.matcher.findings.partial import Finished, RuleState, Taken
 from spark_cep.matcher.steps.reporting import StepReporter
 from spark_cep.model import Event
 
@@ -58,3 +58,14 @@ class Found:
             reporter.failed(failure, outputs)
         names = ("started", "pruned", "dropped", "dropped_matches")
         reporter.count({name: getattr(self, name) for name in names}, outputs)
+
+
+def idle(state: RuleState) -> bool:
+    """Whether nothing needs to be remembered."""
+    return not (state.partials or state.finished or state.paused or state.quiet_until is not None)
+
+
+def order(event: Event) -> tuple[int, int, tuple[str, int, int]]:
+    """Events are applied, and starts compared, in this order: time, to the microsecond, then
+    coordinates."""
+    return event.time, event.micros, event.at

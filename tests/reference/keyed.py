@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.findings.partial import FOREVER, RuleState, order
+from spark_cep.matcher.findings.partial import FOREVER, RuleState
 from spark_cep.matcher.steps.reporting import StepReporter
 from spark_cep.model import Event
-from tests.reference.found import Found
+from tests.reference.found import Found, idle, order
 from tests.reference.machine import Machine
 
 _MOST_ENTRIES = 65_536
@@ -80,7 +80,7 @@ class KeyedMatcher:
                 if rule_state is None:
                     rule_state = RuleState()
                     tested = self.machines[number].apply(rule_state, event, bits, found)
-                    if not rule_state.idle:
+                    if not idle(rule_state):
                         state.rules[number] = rule_state
                 else:
                     tested = self.machines[number].apply(rule_state, event, bits, found)
@@ -99,7 +99,7 @@ class KeyedMatcher:
                 self.machines[number].advance(rule_state, watermark, found)
                 found.report(self._reporters[number], key, outputs)
                 found = Found()
-            if rule_state.idle:
+            if idle(rule_state):
                 del state.rules[number]
 
     @staticmethod

@@ -20,7 +20,7 @@ from spark_cep.matcher.batch.meaning import Meaning
 from spark_cep.matcher.engine import NewEvents, Remembered, Stored
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.findings.partial import FOREVER, RuleState
+from spark_cep.matcher.findings.partial import RuleState
 from spark_cep.matcher.row_pattern.instances import STORED as STORED_ROW_PATTERNS
 from spark_cep.matcher.row_pattern.instances import RowPatternInstances
 from spark_cep.matcher.row_pattern.keys import RowPatternRules
@@ -52,16 +52,6 @@ class KeysState:
     def remembered(self) -> tuple[Remembered, ...]:
         """The state of each engine, in the order of ``ENGINES``."""
         return self.held, self.row_patterns
-
-    @property
-    def deadline(self) -> int:
-        """The watermark at which something is due; ``FOREVER`` for never."""
-        return min(int(each.due.min(initial=FOREVER)) for each in self.remembered)
-
-    @property
-    def idle(self) -> bool:
-        """Return whether there is nothing to remember."""
-        return not any(len(each.instances) for each in self.remembered)
 
 
 class KeysMatcher:
@@ -141,12 +131,6 @@ class KeysMatcher:
         """The partial matches, key by key; behind them those of rules in SQL."""
         yield from self._steps.live(state.held, state.events, state.keys, names)
         yield from self._row_patterns.live(state.row_patterns, state.events, state.keys, names)
-
-    def rule_states(
-        self, state: KeysState, names: Names
-    ) -> Iterator[tuple[str | None, int, RuleState]]:
-        """Yield the state of rules of steps as objects: key, rule number, state."""
-        return rule_states(state, names, self.slots)
 
 
 def _numbers(used: I64, count: int) -> I64:

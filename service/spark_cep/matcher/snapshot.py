@@ -287,8 +287,11 @@ class StoredKeys:
                 at, counts = self._of_rows((of_instances, table.name), number, instances)
                 keys[table.name] = np.repeat(instance_key, counts)
             tables[table.name] = found = np.zeros(len(at), table.kind)
-            for name in table.columns:
-                found[name] = self._column(number, name, at)
+            first, count = _PLACE[number, table.columns[0]], len(table.columns)
+            for name, column in zip(
+                table.columns, self._packed.several(first, count, at), strict=True
+            ):
+                found[name] = column
         for table in stored.tables:
             found, key = tables[table.name], keys[table.name]
             for name in table.events:
@@ -358,8 +361,7 @@ def _event_columns(table: int, events: EventTable) -> list[PackedColumn]:
 
 def _events(packed: PackedColumns, first: int, rows: I64) -> EventTable:
     """Events whose columns begin with the ``first``."""
-    numbers = [packed.numbers(first + place, rows) for place in range(len(_EVENT))]
-    time, topic, partition, offset, kind = numbers
+    time, topic, partition, offset, kind = packed.several(first, len(_EVENT), rows)
     payload = first + len(_EVENT)
     original = _as_bytes(packed.vector(payload, rows))
     columns = [packed.vector(column, rows) for column in range(payload + 1, packed.columns)]
