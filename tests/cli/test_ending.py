@@ -48,7 +48,7 @@ main.main()
 ENDS: dict[str, tuple[str, list[signal.Signals], ExitCode, str]] = {
     "end of input": ("return", [], ExitCode.DONE, "the end of the input is reached"),
     "stopped": (
-        "self._stopping.requested.wait()", [signal.SIGTERM], ExitCode.DONE, "stopped as asked",
+        "self._run.stopping.requested.wait()", [signal.SIGTERM], ExitCode.DONE, "stopped as asked",
     ),
     "failed": ("raise errors.SparkCepError('no')", [], ExitCode.JOB_FAILED, "no"),
     "settings": ("raise errors.ConfigurationError('no')", [], ExitCode.CONFIGURATION, "no"),

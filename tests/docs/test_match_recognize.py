@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from spark_cep.cli.main import app
 from spark_cep.compiler.row_pattern import plan_query
-from spark_cep.pattern.sql import load_query, stream_refusals, stream_warnings
+from spark_cep.pattern.sql import endless_parts, load_query, order_problems, stream_warnings
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "match-recognize.md").read_text("utf-8")
 
@@ -25,7 +25,7 @@ def test_example() -> None:
     """The statement is right, and a stream can run it."""
     query = load_query(_block("# MATCH_RECOGNIZE", "sql"), "example.sql")
     assert [each.name for each in query.outputs] == ["account", "first_failure", "attempts"]
-    assert stream_refusals(query, ("login_time",)) == []
+    assert endless_parts(query) == list(order_problems(query, ("login_time",))) == []
     assert stream_warnings(query) == []
 
 

@@ -42,7 +42,7 @@ def check_rules(path: Path | None, config: Path | None, schemas: Sequence[Path])
     elif schemas:
         types = _types_of_files(schemas)
         problems += _type_problems(rules.loaded, types)
-        warnings += (each for one in rules.loaded for each in type_warnings(one, types))
+        warnings += (warning for one in rules.loaded for warning in type_warnings(one, types))
         checked = f"Columns and types were checked against {', '.join(map(str, schemas))}."
     if problems:
         raise RuleSetError(sorted(problems, key=_by_place))

@@ -94,9 +94,9 @@ def written(rules: RulesToExplain, form: RuleForm) -> str:
             with needs_extra("dot", "explain --format dot"):
                 from spark_cep.compiler.explain.dot_text import dot_text
 
-            return dot_text([_drawing(*each) for each in rules.rules])
+            return dot_text([_drawing(*rule) for rule in rules.rules])
         case RuleForm.MERMAID:
-            return mermaid_text([_drawing(*each) for each in rules.rules])
+            return mermaid_text([_drawing(*rule) for rule in rules.rules])
         case RuleForm.PLAN:
             texts = [printable_lines(str(plan)) for _, plan in rules.rules]
         case RuleForm.TEXT:

@@ -16,7 +16,7 @@ from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.forms import RuleForm
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
-from spark_cep.cli.terminal import ConfigFile, err, errors_reported, out
+from spark_cep.cli.terminal import CommandGroup, ConfigFile, err, out
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import load
 from spark_cep.errors import Problem, printable, rendered
@@ -24,6 +24,7 @@ from spark_cep.observability.logs import as_json, configure
 
 app = typer.Typer(
     name="spark-cep",
+    cls=CommandGroup,
     help="Complex event processing on Kafka and Spark.",
     no_args_is_help=True,
     add_completion=False,
@@ -80,10 +81,9 @@ def rescale(
     batch is completed first."""
     from spark_cep.pipeline.driver.commands import rescale as rescaling
 
-    with errors_reported():
-        settings = load(config)
-        configure(settings.observability.log_level, settings.observability.log_format)
-        done = rescaling.rescale(settings, partitions)
+    settings = load(config)
+    configure(settings.observability.log_level, settings.observability.log_format)
+    done = rescaling.rescale(settings, partitions)
     place = settings.state.checkpoint
     if done.before == done.after:
         typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
@@ -114,13 +114,12 @@ def state(
     from spark_cep.cli import state_text
     from spark_cep.pipeline.driver.commands.state_report import read_state
 
-    with errors_reported():
-        settings = load(config)
-        if checkpoint is not None:
-            own = settings.state.model_copy(update={"checkpoint": checkpoint})
-            settings = settings.model_copy(update={"state": own})
-        report = read_state(settings, key)
-        steps = {} if key is None else state_text.step_names(settings)
+    settings = load(config)
+    if checkpoint is not None:
+        own = settings.state.model_copy(update={"checkpoint": checkpoint})
+        settings = settings.model_copy(update={"state": own})
+    report = read_state(settings, key)
+    steps = {} if key is None else state_text.step_names(settings)
     if as_json:
         typer.echo(state_text.as_json(report, steps))
     else:
@@ -151,13 +150,12 @@ def dead_letters(
     def wanted(letter: Letter) -> bool:
         return reason in (None, letter.reason) and rule in (None, letter.rule_id)
 
-    with errors_reported():
-        settings = load(config)
-        letters, foreign = newest_letters(settings, most, wanted)
+    settings = load(config)
+    letters, foreign = newest_letters(settings, most, wanted)
     topic = settings.outputs.topics.dead_letters
-    for each in foreign:
-        at = f"{topic}, partition {each.place[0]}, offset {each.place[1]}"
-        err.print(f"warning: {at}: no dead letter: {printable(each.why)}", markup=False)
+    for record in foreign:
+        at = f"{topic}, partition {record.place[0]}, offset {record.place[1]}"
+        err.print(f"warning: {at}: no dead letter: {printable(record.why)}", markup=False)
     for letter in letters:
         if as_json:
             typer.echo(dead_letters_text.as_json(letter))
@@ -193,8 +191,7 @@ def check(
     Kafka; --config needs the registry."""
     from spark_cep.cli.checking import check_rules
 
-    with errors_reported():
-        report = check_rules(rules, config, schema or [])
+    report = check_rules(rules, config, schema or [])
     _warn(report.warnings)
     typer.echo(report.summary)
 
@@ -224,15 +221,14 @@ def explain(
     state. Needs neither Spark nor Kafka."""
     from spark_cep.cli import explaining
 
-    with errors_reported():
-        found = explaining.rules_to_explain(rules, chosen or [], schema or [])
-        _warn(found.warnings_outside(form))
-        if output is not None:
-            explaining.save(explaining.written(found, form), output)
-        elif form is RuleForm.TEXT:
-            explaining.show(found, out)
-        else:
-            typer.echo(explaining.written(found, form), nl=False)
+    explained = explaining.rules_to_explain(rules, chosen or [], schema or [])
+    _warn(explained.warnings_outside(form))
+    if output is not None:
+        explaining.save(explaining.written(explained, form), output)
+    elif form is RuleForm.TEXT:
+        explaining.show(explained, out)
+    else:
+        typer.echo(explaining.written(explained, form), nl=False)
 
 
 def _warn(warnings: Sequence[Problem]) -> None:

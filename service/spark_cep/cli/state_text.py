@@ -79,7 +79,7 @@ def as_json(report: StateReport, steps: Mapping[str, Sequence[str]]) -> str:
         ],
     }
     if report.of_key is not None:
-        document["partial_matches"] = [_partial(each, steps) for each in report.of_key]
+        document["partial_matches"] = [_partial(partial, steps) for partial in report.of_key]
     return json.dumps(document, indent=2)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperGroup
 
 from spark_cep.cli.ending import problems_of, summary
 from spark_cep.cli.exit_codes import exit_code
@@ -27,14 +27,16 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-@contextmanager
-def errors_reported() -> Iterator[None]:
-    """Print an error of this package for people, and end with its exit code."""
-    try:
-        yield
-    except SparkCepError as error:
-        print_error(error)
-        sys.exit(exit_code(error))
+class CommandGroup(TyperGroup):
+    """Commands that show an error of spark-cep's, and end with its exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except SparkCepError as error:
+            print_error(error)
+            sys.exit(exit_code(error))
 
 
 def print_error(error: Exception) -> None:

@@ -14,7 +14,6 @@ from pydantic import (
     SecretStr,
     TypeAdapter,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
 
@@ -39,9 +38,10 @@ _START = (
 )
 _Offset = Annotated[int, Field(ge=EARLIEST)]
 _Partition = Annotated[int, Field(ge=0)]
-_OFFSETS: Final = TypeAdapter(dict[_Partition, _Offset])
+_Offsets = dict[_Partition, _Offset]
+_OFFSETS: Final = TypeAdapter(_Offsets)
 _TIME: Final = TypeAdapter(AwareDatetime)
-StartingOffsets = Literal["earliest", "latest"] | datetime | dict[str, dict[int, int]]
+StartingOffsets = Literal["earliest", "latest"] | AwareDatetime | dict[str, _Offsets]
 
 
 def _starting_offsets(value: Any) -> StartingOffsets:
@@ -107,21 +107,6 @@ class Source(SettingsSection):
     starting_offsets: Annotated[
         StartingOffsets,
         BeforeValidator(_starting_offsets),
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"enum": ["earliest", "latest"]},
-                    {"type": "string", "format": "date-time"},
-                    {
-                        "type": "object",
-                        "additionalProperties": {
-                            "type": "object",
-                            "additionalProperties": {"type": "integer", "minimum": EARLIEST},
-                        },
-                    },
-                ]
-            }
-        ),
         Shown("`earliest`, `latest`, date and time with zone, or map of topic, partition, offset"),
     ] = setting(
         "earliest",

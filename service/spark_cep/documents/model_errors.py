@@ -90,13 +90,13 @@ class Explainer:
     def faults(self, error: ValidationError) -> list[ModelFault]:
         """Return the faults in pydantic's order; errors of several members of a union about one
         part are one fault."""
-        found: dict[Path, ModelFault] = {}
+        faults: dict[Path, ModelFault] = {}
         for detail in islice(error.errors(include_url=False), MOST_PROBLEMS):
             for fault in self._faults(detail):
-                before = found.setdefault(fault.path, fault)
+                before = faults.setdefault(fault.path, fault)
                 choices = dict.fromkeys(filter(None, (before.limit, fault.limit)))
-                found[fault.path] = replace(before, limit=", or ".join(choices) or None)
-        return list(found.values())
+                faults[fault.path] = replace(before, limit=", or ".join(choices) or None)
+        return list(faults.values())
 
     def _faults(self, detail: ErrorDetails) -> Iterator[ModelFault]:
         kind, context = detail["type"], detail.get("ctx", {})

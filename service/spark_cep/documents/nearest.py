@@ -16,8 +16,8 @@ def nearest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | N
     if len(word) > _MOST_CHARACTERS:
         return None
     names = {name.lower(): name for name in islice(known, _MOST_NAMES)}
-    found = get_close_matches(word.lower(), names, n=1, cutoff=similarity)
-    return names[found[0]] if found else None
+    closest = get_close_matches(word.lower(), names, n=1, cutoff=similarity)
+    return names[closest[0]] if closest else None
 
 
 def instead(word: str, known: Iterable[str], what: str) -> str:

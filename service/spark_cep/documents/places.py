@@ -26,7 +26,11 @@ from spark_cep.errors import Problem, Span
 Path = tuple[str | int, ...]
 
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-_ESCAPE_LENGTHS = {"x": 4, "u": 6, "U": 10}
+_QUOTED = {
+    "'": re.compile("''|.", re.DOTALL),
+    '"': re.compile(r"\\(?:x..|u.{4}|U.{8}|.)|.", re.DOTALL),
+}
+"""A character of a quoted scalar as it is written, by the quote."""
 
 
 def split_lines(text: str) -> tuple[str, ...]:
@@ -214,14 +218,6 @@ def _columns(written: str, style: str | None) -> list[int]:
     """For each character of a single-line scalar's value, and its end, the column it stands at."""
     if style is None:
         return list(range(len(written) + 1))
-    columns: list[int] = []
-    at, stop = 1, len(written) - 1
-    while at < stop:
-        columns.append(at)
-        if style == "'" and written[at : at + 2] == "''":
-            at += 2
-        elif style == '"' and written[at] == "\\":
-            at += _ESCAPE_LENGTHS.get(written[at + 1 : at + 2], 2)
-        else:
-            at += 1
+    stop = len(written) - 1
+    columns = [character.start() for character in _QUOTED[style].finditer(written, 1, stop)]
     return [*columns, stop]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 import yaml
 
@@ -62,42 +63,37 @@ def _marked(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault
     context, problem = error.context or "", error.problem or ""
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
+    fault = partial(_SyntaxFault, line, column)
     if isinstance(error, LimitError):
-        return _SyntaxFault(line, column, problem, str(error.note))
+        return fault(problem, str(error.note))
     if context == "while scanning a quoted scalar" and error.context_mark is not None:
-        opened = error.context_mark
+        opened, allowed = error.context_mark, "the same quote at the end of the text"
         message = "the quote that opens here is not closed"
-        return _SyntaxFault(
-            opened.line, opened.column, message, "the same quote at the end of the text"
-        )
+        return _SyntaxFault(opened.line, opened.column, message, allowed)
     if problem == "mapping values are not allowed here":
-        return _SyntaxFault(line, column, *_second_colon(lines[line], column))
+        return fault(*_second_colon(lines[line], column))
     if problem == "could not find expected ':'" and error.context_mark is not None:
         key = error.context_mark
         return _SyntaxFault(key.line, key.column, "`:` is missing after this key", "`key: value`")
     if "cannot start any token" in problem:
         sign = lines[line][column : column + 1]
         if sign == "\t":
-            return _SyntaxFault(line, column, "a tab indents this line", "spaces")
-        message = f"a value cannot begin with {sign!r}"
-        return _SyntaxFault(line, column, message, "quotes around the whole value")
-    allowed = _ALLOWED
+            return fault("a tab indents this line", "spaces")
+        return fault(f"a value cannot begin with {sign!r}", "quotes around the whole value")
     if problem.startswith("found undefined alias"):
         message = "`*` begins an alias, and nothing has an anchor of that name"
-        return _SyntaxFault(
-            line, column, message, "quotes around the whole value; or `&` and the name"
-        )
-    if context.startswith("while parsing a flow") and "<stream end>" not in problem:
-        allowed = _IN_FLOW
+        return fault(message, "quotes around the whole value; or `&` and the name")
     if problem == "expected <block end>, but found '<scalar>'":
-        return _SyntaxFault(line, column, "text follows a value that is complete", _COMPLETE)
-    return _SyntaxFault(line, column, ", ".join(filter(None, (context, problem))), allowed)
+        return fault("text follows a value that is complete", _COMPLETE)
+    in_flow = context.startswith("while parsing a flow") and "<stream end>" not in problem
+    message = ", ".join(filter(None, (context, problem)))
+    return fault(message, _IN_FLOW if in_flow else _ALLOWED)
 
 
 def _second_colon(line: str, column: int) -> tuple[str, str]:
-    found = _KEY_AND_VALUE.fullmatch(line.rstrip())
-    if found is None or column < found.start(2):
+    match = _KEY_AND_VALUE.fullmatch(line.rstrip())
+    if match is None or column < match.start(2):
         message = "a key cannot stand here: the value above has begun already"
         return message, "the same indentation for all keys of a mapping"
     # The value itself is not repeated: it may be a secret of the settings.
-    return "text with `: ` in it needs quotes", f'quotes around the whole value: `{found[1]}: "…"`'
+    return "text with `: ` in it needs quotes", f'quotes around the whole value: `{match[1]}: "…"`'

@@ -3,8 +3,8 @@
 ``/livez``: the process does its work: no failure, and progress within the limit while progress is
 expected. ``/readyz``: the query runs, and waits for nobody. ``/metrics``: Prometheus. ``/rules``:
 the running rules. No answer waits for Kafka, Spark or the registry: each reads what was noted last,
-so that a slow broker never makes an orchestrator kill the job. Who may read the pages is for
-``access`` to say.
+so that a slow broker never makes an orchestrator kill the job. ``access`` decides who may read the
+pages.
 
 ::
 
@@ -270,7 +270,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
-        """Cut off, many times a second, who takes longer than a request may."""
+        """Cut off clients that take longer than a request may. Called many times a second."""
         now = time.monotonic()
         with self._lock:
             for connection in [each for each, until in self._open.items() if until <= now]:
@@ -283,7 +283,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         super().shutdown_request(request)
 
     def _cut_off(self, connection: socket.socket) -> None:
-        """Its thread, which waits for it, goes on to its end and closes it."""
+        """Shut a connection down; the thread that waits for it then ends, and closes it."""
         del self._open[connection]
         with suppress(OSError):
             # TLS would first say goodbye.

@@ -54,7 +54,7 @@ class StartClock:
         if self._ended:
             return
         now = self._clock()
-        self._seconds[phase] = self._seconds.get(phase, 0.0) + now - self._last
+        self._seconds[phase.value] = self._seconds.get(phase.value, 0.0) + now - self._last
         self._last = now
         if phase is Phase.COMMIT:
             self._ended = True

@@ -234,7 +234,7 @@ class Pattern:
             previous_version: What becomes of the partial matches of the version that this one
                 replaces: they end (``"restart"``, the default), it finishes what it has begun
                 (``"drain"``), or they go on as this version's (``"carry"``).
-            drain_limit: How long it may take to.
+            drain_limit: The longest time, in event time, for finishing it (``"drain"``).
             key: SQL expression over the event, or several; only events of one key meet.
             events: Name of an input, or several; default: the only one.
             measures: Name to SQL expression over the matched events (``emit.measures``).

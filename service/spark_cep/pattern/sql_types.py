@@ -16,7 +16,7 @@ from spark_cep.pattern.expressions.checking.symbols import unknown_symbols
 from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.key_types import key_problem
 from spark_cep.pattern.several_types import AnyRecord
-from spark_cep.pattern.sql import Query, examine_query, found_endless, found_order, spelled_out
+from spark_cep.pattern.sql import Query, endless_parts, examine_query, order_problems, spelled_out
 from spark_cep.pattern.sql.spelling import leaves_columns_open
 from spark_cep.pattern.types import RecordType, column_type
 
@@ -35,8 +35,8 @@ def check_statement(
     new = [problem for problem in problems if not any(map(problem.overlaps, known))]
     if query is not None:
         if not known:
-            without_time = found_order(query)
-            of_time = [p for p in found_order(query, event_time) if p not in without_time]
+            without_time = set(order_problems(query))
+            of_time = [p for p in order_problems(query, event_time) if p not in without_time]
             new += [problem for problem in of_time if not any(map(problem.overlaps, new))]
         new += _keys(query, event)
     ordered = sorted(dict.fromkeys(new), key=lambda problem: problem.span)
@@ -63,7 +63,7 @@ def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
 def endless(loaded: LoadedRule) -> list[Problem]:
     """Return the parts of the statement that only the end of the input decides."""
     assert loaded.rule.query is not None
-    return place_findings(map(finding, found_endless(loaded.rule.query)), loaded.places)[0]
+    return place_findings(map(finding, endless_parts(loaded.rule.query)), loaded.places)[0]
 
 
 def statement_of(loaded: LoadedRule) -> str:

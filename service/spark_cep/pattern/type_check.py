@@ -14,6 +14,7 @@ from spark_cep.documents.nearest import instead
 from spark_cep.documents.places import Path, Places
 from spark_cep.errors import MOST_PROBLEMS, Problem
 from spark_cep.pattern.checks.findings import Placed, place_steps
+from spark_cep.pattern.checks.references import expressions_of
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.expressions import ALL_STEPS, Expression, ExpressionError, check_types, parse
 from spark_cep.pattern.expressions.checking.symbols import unknown_symbols
@@ -67,64 +68,49 @@ class _Check:
             for name in {record[1], record[1].rpartition(".")[2]}:
                 self._types.setdefault(name, []).append(record)
         self._any = AnyRecord.of(list(dict.fromkeys(records)))
-        self._placed = [p for p in place_steps(rule.pattern) if p.step.group is None]
+        placed = list(place_steps(rule.pattern))
+        self._events: dict[Path, AnyRecord] = {p.path: self._type_of(p) for p in placed}
+        self._placed = [p for p in placed if p.step.group is None]
         self._steps = {p.step.name: self._type_of(p) for p in self._placed if not p.step.negative}
         self._steps[ALL_STEPS] = self._any
 
     def problems(self) -> Iterator[Problem]:
         """All of them, in the order of the rule's fields."""
         yield from self._key_problems()
-        for placed in place_steps(self._rule.pattern):
-            yield from self._step_problems(placed)
-        for name, measure in self._rule.emit.measures.items():
-            _, problems = self._checked(measure, ("emit", "measures", name), None)
+        unknown = set()
+        for placed in self._placed:
+            name = placed.step.of_type
+            if name is not None and name not in self._types:
+                unknown.add(placed.path)
+                allowed = instead(name, sorted(self._types), "record types")
+                message, path = f"unknown record type `{name}`", (*placed.path, "of_type")
+                yield self._places.problem(message, path, allowed=allowed)
+        for expression, path, step in expressions_of(self._rule):
+            if path[:-1] in unknown:
+                continue
+            kind, problems = self._checked(expression, path, self._events.get(path[:-1]))
             yield from problems
+            if step is not None and kind not in (None, BOOLEAN, NULL, UNKNOWN):
+                message = f"`{path[-1]}` is {with_article(kind)}, not a condition"
+                allowed = "an expression that is true or false (BOOLEAN)"
+                yield self._places.problem(message, path, allowed=allowed)
         if not isinstance(self._rule.emit.events, str):
             for number, column in enumerate(self._rule.emit.events):
                 yield from self._column_problems(column, ("emit", "events", number))
 
     def warnings(self) -> Iterator[Problem]:
         """Yield the warnings of all expressions in the order of the rule's fields."""
-        for expression, path, event in self._expressions():
-            found = unknown_symbols(expression, event, self._steps)
-            yield from self._described(found, path)
-
-    def _expressions(self) -> Iterator[tuple[Expression, Path, AnyRecord | None]]:
-        for number, expression in enumerate(self._rule.key):
-            yield expression, ("key", number), self._any
-        for placed in place_steps(self._rule.pattern):
-            step = placed.step
-            for field, condition in (("where", step.where), ("until", step.until)):
-                if condition is not None:
-                    yield condition, (*placed.path, field), self._type_of(placed)
-        for name, measure in self._rule.emit.measures.items():
-            yield measure, ("emit", "measures", name), None
+        for number, key in enumerate(self._rule.key):
+            symbols = unknown_symbols(key, self._any, self._steps)
+            yield from self._described(symbols, ("key", number))
+        for expression, path, _ in expressions_of(self._rule):
+            symbols = unknown_symbols(expression, self._events.get(path[:-1]), self._steps)
+            yield from self._described(symbols, path)
 
     def _type_of(self, placed: Placed) -> AnyRecord:
         name = placed.step.of_type
         known = None if name is None else self._types.get(name)
         return self._any if known is None else AnyRecord.of(known)
-
-    def _step_problems(self, placed: Placed) -> Iterator[Problem]:
-        step = placed.step
-        if step.of_type is not None and step.of_type not in self._types:
-            yield self._unknown_type(step.of_type, (*placed.path, "of_type"))
-            return
-        event = self._type_of(placed)
-        for field, expression in (("where", step.where), ("until", step.until)):
-            if expression is None:
-                continue
-            path = (*placed.path, field)
-            kind, problems = self._checked(expression, path, event)
-            yield from problems
-            if kind is not None and kind not in (BOOLEAN, NULL, UNKNOWN):
-                message = f"`{field}` is {with_article(kind)}, not a condition"
-                allowed = "an expression that is true or false (BOOLEAN)"
-                yield self._places.problem(message, path, allowed=allowed)
-
-    def _unknown_type(self, name: str, path: Path) -> Problem:
-        allowed = instead(name, sorted(self._types), "record types")
-        return self._places.problem(f"unknown record type `{name}`", path, allowed=allowed)
 
     def _key_problems(self) -> Iterator[Problem]:
         # Each event that a step may take must have the key.

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -161,7 +161,7 @@ def record_type(avro_schema: Mapping[str, Any] | str) -> RecordType:
             schema = json.loads(schema)
         except json.JSONDecodeError as error:
             raise SchemaError(f"the Avro schema is not JSON: {error}") from error
-    converted = _AvroReader().convert(schema, namespace="", place="the schema", depth=0)
+    converted = _AvroReader().convert(schema, _At())
     if not isinstance(converted, RecordType):
         raise SchemaError(f"the Avro schema is {converted}; an event must be a record")
     return converted
@@ -169,7 +169,28 @@ def record_type(avro_schema: Mapping[str, Any] | str) -> RecordType:
 
 def scalar_type(node: Mapping[str, Any] | str) -> SqlType:
     """The type of a primitive, an enum or a fixed."""
-    return _AvroReader().convert(node, namespace="", place="the schema", depth=0)
+    return _AvroReader().convert(node, _At())
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A part of a schema: the namespace of its names, its place for messages, its depth."""
+
+    namespace: str = ""
+    place: str = "the schema"
+    depth: int = 0
+
+    def below(self, mark: str = "") -> _At:
+        """A part inside this one."""
+        return _At(self.namespace, self.place + mark, self.depth + 1)
+
+    def full(self, name: str) -> str:
+        """The name with its namespace."""
+        return name if "." in name or not self.namespace else f"{self.namespace}.{name}"
+
+    def refused(self, message: str) -> SchemaError:
+        """The error of what stands here."""
+        return SchemaError(f"{self.place}: {message}")
 
 
 class _AvroReader:
@@ -180,115 +201,96 @@ class _AvroReader:
         self._enums: dict[str, tuple[str, ...]] = {}
         self._open: list[str] = []
 
-    def convert(self, schema: object, *, namespace: str, place: str, depth: int) -> SqlType:
-        """The type of any Avro schema; ``place`` is for messages."""
-        if depth > _MAX_NESTING:
-            raise SchemaError(f"{place}: types are nested more than {_MAX_NESTING} deep")
+    def convert(self, schema: object, at: _At) -> SqlType:
+        """The type of any Avro schema."""
+        if at.depth > _MAX_NESTING:
+            raise at.refused(f"types are nested more than {_MAX_NESTING} deep")
         if isinstance(schema, str):
-            return self._by_name(schema, namespace, place)
+            return self._by_name(schema, at)
         if isinstance(schema, list):
-            return self._union(schema, namespace, place, depth)
+            return self._union(schema, at)
         if not isinstance(schema, Mapping):
-            raise SchemaError(f"{place}: {schema!r} is not an Avro schema")
+            raise at.refused(f"{schema!r} is not an Avro schema")
         kind = schema.get("type")
         if isinstance(kind, list | Mapping):
-            return self.convert(kind, namespace=namespace, place=place, depth=depth + 1)
+            return self.convert(kind, at.below())
         if not isinstance(kind, str):
-            raise SchemaError(f"{place}: an Avro schema needs a 'type', found {kind!r}")
+            raise at.refused(f"an Avro schema needs a 'type', found {kind!r}")
         if kind in ("record", "error", "enum", "fixed"):
-            return self._define(kind, schema, namespace, place, depth)
-        if kind in ("array", "map"):
-            return self._collection(kind, schema, namespace, place, depth)
+            return self._define(kind, schema, at)
+        if kind == "array":
+            return ArrayType(self.convert(schema.get("items"), at.below("[]")))
+        if kind == "map":
+            return MapType(STRING, self.convert(schema.get("values"), at.below("{}")))
         if kind == "bytes" and schema.get("logicalType") == "decimal":
-            return _decimal(schema, place)
+            return _decimal(schema, at)
         logical = _LOGICAL.get((kind, str(schema.get("logicalType"))))
-        return logical or self._by_name(kind, namespace, place)
+        return logical or self._by_name(kind, at)
 
-    def _collection(
-        self, kind: str, schema: Mapping[str, Any], namespace: str, place: str, depth: int
-    ) -> SqlType:
-        field, mark = ("items", "[]") if kind == "array" else ("values", "{}")
-        inner = self.convert(
-            schema.get(field), namespace=namespace, place=f"{place}{mark}", depth=depth + 1
-        )
-        return ArrayType(inner) if kind == "array" else MapType(STRING, inner)
-
-    def _by_name(self, name: str, namespace: str, place: str) -> SqlType:
+    def _by_name(self, name: str, at: _At) -> SqlType:
         if name in _PRIMITIVES:
             return _PRIMITIVES[name]
-        full = name if "." in name or not namespace else f"{namespace}.{name}"
-        for candidate in (full, name):
+        for candidate in (at.full(name), name):
             if candidate in self._open:
-                raise SchemaError(
-                    f"{place}: the type {candidate} contains itself; recursive types cannot be read"
+                raise at.refused(
+                    f"the type {candidate} contains itself; recursive types cannot be read"
                 )
             if candidate in self._named:
                 return self._named[candidate]
-        raise SchemaError(f"{place}: unknown Avro type {name!r}")
+        raise at.refused(f"unknown Avro type {name!r}")
 
-    def _define(
-        self, kind: str, schema: Mapping[str, Any], namespace: str, place: str, depth: int
-    ) -> SqlType:
+    def _define(self, kind: str, schema: Mapping[str, Any], at: _At) -> SqlType:
         name = schema.get("name")
         if not isinstance(name, str) or not name:
-            raise SchemaError(f"{place}: an Avro {kind} needs a name")
-        space = str(schema.get("namespace", namespace) or "")
-        full = name if "." in name or not space else f"{space}.{name}"
+            raise at.refused(f"an Avro {kind} needs a name")
+        full = replace(at, namespace=str(schema.get("namespace", at.namespace) or "")).full(name)
         if kind == "enum":
             self._named[full] = STRING
             self._enums[full] = tuple(map(str, schema.get("symbols", ())))
         elif kind == "fixed":
             decimal = schema.get("logicalType") == "decimal"
-            self._named[full] = _decimal(schema, place) if decimal else BINARY
+            self._named[full] = _decimal(schema, at) if decimal else BINARY
         else:
-            inner = full.rpartition(".")[0]
+            inside = replace(at, namespace=full.rpartition(".")[0])
             self._open.append(full)
-            fields = self._fields(schema, inner, place, depth)
-            found = {f["name"]: self._symbols(f["type"], inner) for f in schema["fields"]}
+            fields = self._fields(schema, inside)
+            found = {f["name"]: self._symbols(f["type"], inside) for f in schema["fields"]}
             symbols = {name: of_field for name, of_field in found.items() if of_field}
             self._named[full] = RecordType(fields, full, symbols)
             self._open.pop()
         return self._named[full]
 
-    def _fields(
-        self, schema: Mapping[str, Any], namespace: str, place: str, depth: int
-    ) -> dict[str, SqlType]:
+    def _fields(self, schema: Mapping[str, Any], at: _At) -> dict[str, SqlType]:
         declared = schema.get("fields")
         if not isinstance(declared, list):
-            raise SchemaError(f"{place}: an Avro record needs a list of fields")
+            raise at.refused("an Avro record needs a list of fields")
         fields: dict[str, SqlType] = {}
         for declaration in declared:
             name = declaration.get("name") if isinstance(declaration, Mapping) else None
             if not isinstance(name, str) or not name:
-                raise SchemaError(f"{place}: a field of an Avro record needs a name")
+                raise at.refused("a field of an Avro record needs a name")
             if name in fields:
-                raise SchemaError(f"{place}: the field {name!r} is there twice")
-            fields[name] = self.convert(
-                declaration.get("type"),
-                namespace=namespace,
-                place=f"{place}.{name}",
-                depth=depth + 1,
-            )
+                raise at.refused(f"the field {name!r} is there twice")
+            fields[name] = self.convert(declaration.get("type"), at.below(f".{name}"))
         return fields
 
-    def _symbols(self, schema: object, namespace: str) -> tuple[str, ...]:
+    def _symbols(self, schema: object, at: _At) -> tuple[str, ...]:
         """The symbols of a field's type, if that is an enum, perhaps nullable."""
         match schema:
             case str():
-                full = schema if "." in schema or not namespace else f"{namespace}.{schema}"
-                return self._enums.get(full, self._enums.get(schema, ()))
+                return self._enums.get(at.full(schema), self._enums.get(schema, ()))
             case list():
                 others = [branch for branch in schema if branch not in ("null", {"type": "null"})]
-                return self._symbols(others[0], namespace) if len(others) == 1 else ()
+                return self._symbols(others[0], at) if len(others) == 1 else ()
             case {"type": "enum", "symbols": list(symbols)}:
                 return tuple(map(str, symbols))
             case {"type": inner}:
-                return self._symbols(inner, namespace)
+                return self._symbols(inner, at)
         return ()
 
-    def _union(self, branches: list[Any], namespace: str, place: str, depth: int) -> SqlType:
+    def _union(self, branches: list[Any], at: _At) -> SqlType:
         types = [
-            self.convert(branch, namespace=namespace, place=place, depth=depth + 1)
+            self.convert(branch, at.below())
             for branch in branches
             if branch not in ("null", {"type": "null"})
         ]
@@ -303,13 +305,13 @@ class _AvroReader:
         return RecordType({f"member{index}": kind for index, kind in enumerate(types)})
 
 
-def _decimal(schema: Mapping[str, Any], place: str) -> DecimalType:
+def _decimal(schema: Mapping[str, Any], at: _At) -> DecimalType:
     precision, scale = schema.get("precision"), schema.get("scale", 0)
     if not isinstance(precision, int) or not isinstance(scale, int):
-        raise SchemaError(f"{place}: a decimal needs whole numbers as precision and scale")
+        raise at.refused("a decimal needs whole numbers as precision and scale")
     if not 1 <= precision <= MAX_DECIMAL_DIGITS or not 0 <= scale <= precision:
-        raise SchemaError(
-            f"{place}: DECIMAL({precision}, {scale}) cannot be read; "
+        raise at.refused(
+            f"DECIMAL({precision}, {scale}) cannot be read; "
             f"precision is 1 to {MAX_DECIMAL_DIGITS}, scale 0 to the precision"
         )
     return DecimalType(precision, scale)

@@ -2,8 +2,8 @@
 
 A file, or an entry of another source, is taken whole or not at all: one with a problem is rejected,
 and the rules that came from it before, or that it speaks of, run on. So a bad file disturbs no
-other rule. What a version means cannot change, since match ids contain the version: not against the
-rules that run, nor against those that ran before.
+other rule. The results of a version cannot change, since match ids contain the version: it
+is the same in the rules that run, and in those that ran before, or it is rejected.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def next_rules(
 
 
 class _BadFiles:
-    """Files that are rejected, and which of the rules that are ``running``, by id, they leave so:
-    those that came from them, and those that they speak of. What an author renames or moves may be
-    wrong, too."""
+    """Files that are rejected, and the ``running`` rules, by id, that stay because of them: rules
+    that came from these files, and rules whose ids they name, for an author may have renamed a file
+    or moved a rule."""
 
     def __init__(self, running: Mapping[str, LoadedRule]) -> None:
         self._running = running
@@ -110,8 +110,9 @@ class _BadFiles:
         self._named |= {problem.rule for problem in problems if problem.rule is not None}
 
     def leave(self, rule: str, versions: Iterable[LoadedRule]) -> list[LoadedRule]:
-        """The running version of a rule, if it runs on beside these ``versions``, which are
-        good: unless one is the same, or its own file is good and has another one instead."""
+        """The running version of a rule, if a rejected file keeps it beside these ``versions`` of
+        good files. It is not kept if one of them is the same version, or comes from its own
+        file."""
         one = self._running.get(rule)
         if one is None or any(each.rule.version == one.rule.version for each in versions):
             return []
@@ -202,8 +203,7 @@ def _uncarried(one: LoadedRule, replaced: Replaced) -> list[Problem]:
 
 
 def _crowded(one: LoadedRule, before: LoadedRule | None, replaced: Replaced) -> list[Problem]:
-    """The problem that the oldest version would have to end for one that begins behind all
-    others."""
+    """The problem that too many versions wait or drain already before one that begins later."""
     rule = one.rule
     if before is None or rule.version <= before.rule.version or rule.effective_from_ms is None:
         return []

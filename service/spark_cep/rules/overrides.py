@@ -79,9 +79,9 @@ class Overrides:
     topic: str | None = None
 
     def pauses(self, before: Mapping[str, Pause]) -> dict[str, Pause]:
-        """The pauses that there are now; ``before``: those that there were. One that the job made
-        ends with any later record of the rule, and so does an order of a topic that was made again
-        since; with a record that cannot be read none does."""
+        """The pauses that hold now; ``before``: those that held. One that the job made ends with
+        any later record of the rule, and so does one that was ordered in a topic that was made
+        again since. A record that cannot be read ends none."""
         kept = {rule: pause for rule, pause in before.items() if self._stays(rule, pause)}
         ordered = {
             rule: Pause(
@@ -110,8 +110,8 @@ class Overrides:
         return replace(pause, lifted_from=self.end, lifted_in=self.topic)
 
     def applied(self, files: Sequence[RuleFile], running: RuleSet) -> list[RuleFile]:
-        """The entries of a source, with the versions that run in place of theirs. ``running``: the
-        rules of before."""
+        """The entries of a source, with rolled-back versions in place of their newer ones.
+        ``running``: the rules that run now."""
         there = {rule.id for rule in running.rules}
         applied = list(files)
         broken = any(file.problems and file.rule is None for file in files)

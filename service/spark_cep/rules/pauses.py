@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Why a rule takes no part: ``reason``, and who said so. ``version``: the one that is paused;
-    ``None``: whichever there is. ``lifted_from``: the offset of overrides from which any record of
-    the rule ends the pause (``None``: it is an override itself), and ``lifted_in`` the id of their
-    topic, in any other of which each one does."""
+    """A pause of a rule: ``reason``, and ``by`` whom. ``version``: the one that is paused;
+    ``None``: all of them. ``lifted_from``: the offset in the topic of overrides from which on any
+    record of the rule ends the pause; ``None``: the pause is an override itself. ``lifted_in``: the
+    id of that topic; in a topic with another id every record of the rule ends the pause."""
 
     reason: str
     by: str

@@ -33,9 +33,9 @@ class _Before:
     carried: tuple[LoadedRule, ...] = ()
 
     def draining_under(self, by: Rule) -> tuple[DrainingVersion, ...]:
-        """The versions that drain when ``by`` is in the place of this one: those that did so
-        before, and this one, if that lets it finish. If it goes back to one or an older one, that
-        does not."""
+        """The versions that drain once ``by`` replaces this one: those that drained before, and
+        this one, if ``by`` lets it finish. A version that is not older than ``by`` does not
+        drain."""
         then = None if self.loaded is None else self.loaded.rule
         draining = [_until_another(old, then, by) for old in self.draining]
         if self.loaded is not None and then is not None and self.runs:
@@ -114,16 +114,16 @@ class Replaced:
 
 
 def _begins_before(one: Rule, by: Rule) -> bool:
-    """Tell whether there are events of a version before ``by`` begins, at a time that is still to
-    come. Of one that was to begin later still, nothing comes before."""
+    """Tell whether a version has events of its own until ``by`` begins. It has none where ``by``
+    begins at once, or sooner than the version itself."""
     own, begins = one.effective_from_ms, by.effective_from_ms
     return begins is not None and (own is None or own < begins)
 
 
 def _until_another(old: DrainingVersion, then: Rule | None, now: Rule) -> DrainingVersion:
-    """A version that drains, or will when a newer one begins, where ``now`` is in the place of
-    ``then``. One that begins before the newer one is what replaces it. Whether that has begun is
-    for key groups to say."""
+    """An ``old`` version, draining or going on until a newer one begins, after ``now`` has taken
+    the place of ``then``. If ``now`` begins sooner, it is what replaces the old one. Key groups
+    know whether that time has come."""
     until = now.effective_from_ms
     if old.until_ms is None:
         return old

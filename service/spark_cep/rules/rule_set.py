@@ -47,7 +47,7 @@ class RuleSet:
     of ids and versions. ``carried``: versions whose partial matches move to the one that runs, in
     the order of ids.
 
-    A set with ``problems`` is no more than read: all versions, wrong parts left out.
+    A set with ``problems`` was read and cannot run: it has all versions, without their wrong parts.
     """
 
     loaded: tuple[LoadedRule, ...] = ()
@@ -156,8 +156,8 @@ class RuleFile:
 
 
 def examine(files: Sequence[RuleFile], source: str, allowed: str | None = None) -> RuleSet:
-    """The rules of all files of ``source``, with their problems: if there is one, what is right of
-    the rules can be checked, and none of them may run. ``allowed``: the advice for a source without
+    """The rules of all files of ``source``, with their problems. With a problem none of them may
+    run; what is right in them can still be checked. ``allowed``: the advice for a source without
     rules."""
     warnings = []
     if not files:

@@ -1,13 +1,13 @@
-"""What a stream can never decide, or only late, is told, each at its place."""
+"""Each part that a stream can never decide, or only late, is reported at its place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import pytest
 
-from spark_cep.errors import Problem
-from spark_cep.pattern.sql import load_query, stream_refusals, stream_warnings
+from spark_cep.pattern.expressions import ColumnPath, TextProblem
+from spark_cep.pattern.sql import endless_parts, load_query, order_problems, stream_warnings
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
 
@@ -29,13 +29,19 @@ def query(pattern: str, within: str = "", order: str = "ts", measure: str = "v")
     )
 
 
-def places(found: Iterable[Problem]) -> list[str]:
-    """What is underlined."""
-    return [
-        each.excerpt[each.span.column - 1 :][: each.span.length]
-        for each in found
-        if each.excerpt is not None and each.span is not None
-    ]
+def refused(query: Query, event_time: ColumnPath | None = None) -> list[str]:
+    """The parts that a stream cannot have."""
+    return places(query, [*endless_parts(query), *order_problems(query, event_time)])
+
+
+def warned(query: Query) -> list[str]:
+    """The parts that make results late."""
+    return places(query, stream_warnings(query))
+
+
+def places(query: Query, problems: Sequence[TextProblem]) -> list[str]:
+    """The text at the places of problems, in its order."""
+    return [query.text[slice(*problem.span)] for problem in sorted(problems, key=lambda p: p.span)]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,7 @@ def places(found: Iterable[Problem]) -> list[str]:
 )
 def test_refused(pattern: str, wanted: list[str]) -> None:
     """What only the end of the partition decides."""
-    assert places(stream_refusals(query(pattern))) == wanted
+    assert refused(query(pattern)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -79,15 +85,15 @@ def test_constant_conditions(condition: str, wanted: list[str]) -> None:
         "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k PATTERN (A C* B) "
         f"DEFINE A AS v = 1, B AS v = 2, C AS {condition})"
     )
-    assert places(stream_refusals(load_query(text, "r.sql", EVENT))) == wanted
+    assert refused(load_query(text, "r.sql", EVENT)) == wanted
 
 
 def test_within_settles() -> None:
     """WITHIN ends a loop that nothing else ends; it does not make an end for $."""
     within = "WITHIN INTERVAL '1' HOUR"
-    assert stream_refusals(query("A X* B", within)) == []
-    assert stream_warnings(query("A B*", within)) == []
-    assert places(stream_refusals(query("A $", within))) == ["$"]
+    assert refused(query("A X* B", within)) == []
+    assert warned(query("A B*", within)) == []
+    assert refused(query("A $", within)) == ["$"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +102,7 @@ def test_within_settles() -> None:
 )
 def test_order(order: str, wanted: list[str]) -> None:
     """Rows come by event time, and by nothing else."""
-    assert places(stream_refusals(query("A B", order=order), ("ts",))) == wanted
+    assert refused(query("A B", order=order), ("ts",)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -118,10 +124,9 @@ def test_order(order: str, wanted: list[str]) -> None:
 )
 def test_open_tails(pattern: str, wanted: list[str]) -> None:
     """Matches that wait for the first row that does not belong to them."""
-    assert places(stream_warnings(query(pattern))) == wanted
+    assert warned(query(pattern)) == wanted
 
 
 def test_later_rows() -> None:
     """NEXT in a measure waits."""
-    found = stream_warnings(query("A B", measure="v + NEXT(LAST(A.v), 2)"))
-    assert places(found) == ["A.v"]
+    assert warned(query("A B", measure="v + NEXT(LAST(A.v), 2)")) == ["A.v"]

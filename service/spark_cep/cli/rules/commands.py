@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.terminal import ConfigFile, err, errors_reported, out
-from spark_cep.config import Settings, load
+from spark_cep.cli.terminal import ConfigFile, err, out
+from spark_cep.config import load
 from spark_cep.durations import DurationError, parse_duration
 from spark_cep.errors import printable
 
@@ -44,8 +43,7 @@ def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> 
     from spark_cep.cli.rules import text as rules_text
     from spark_cep.cli.rules.page import pages_of
 
-    with errors_reported():
-        rules = pages_of(load(config).observability, url).rules()
+    rules = pages_of(load(config).observability, url).rules()
     if as_json:
         typer.echo(json.dumps(rules, indent=2))
     else:
@@ -134,11 +132,10 @@ def wait(
         limit = parse_duration(timeout)
     except DurationError as error:
         raise typer.BadParameter(str(error), param_hint="'--timeout'") from None
-    with errors_reported():
-        settings = load(config)
-        pages = pages_of(settings.observability, url)
-        wanted = Wanted(rule, version, gone)
-        end = wait_for(pages, wanted, limit, settings.rules.refresh_interval)
+    settings = load(config)
+    pages = pages_of(settings.observability, url)
+    wanted = Wanted(rule, version, gone)
+    end = wait_for(pages, wanted, limit, settings.rules.refresh_interval)
     (typer.echo if end.ok else lambda text: err.print(text, markup=False))(end.text)
     if not end.ok:
         sys.exit(ExitCode.RULES if end.rejected else ExitCode.JOB_FAILED)
@@ -166,10 +163,10 @@ def pause(
     stays, over restarts and new versions, until it is resumed."""
     from spark_cep.cli.rules import overrides as rules_overrides
 
-    def order(settings: Settings) -> str:
-        return rules_overrides.pause(settings, rule, version, reason, by, even_unknown=even_unknown)
-
-    _decide(config, order)
+    settings = load(config)
+    typer.echo(
+        rules_overrides.pause(settings, rule, version, reason, by, even_unknown=even_unknown)
+    )
 
 
 @commands.command()
@@ -182,7 +179,7 @@ def resume(
     batch."""
     from spark_cep.cli.rules import overrides as rules_overrides
 
-    _decide(config, lambda settings: rules_overrides.resume(settings, rule, by))
+    typer.echo(rules_overrides.resume(load(config), rule, by))
 
 
 @commands.command()
@@ -203,23 +200,18 @@ def rollback(
     still. The text is that which ran."""
     from spark_cep.cli.rules import overrides as rules_overrides
 
+    settings = load(config)
     if undo:
-        _decide(config, lambda settings: rules_overrides.undo_rollback(settings, rule, by))
-        return
-    sets = _sets(config, audit=audit)
-    _decide(config, lambda settings: rules_overrides.roll_back(settings, sets, rule, to, by))
-
-
-def _decide(config: ConfigFile, order: Callable[[Settings], str]) -> None:
-    with errors_reported():
-        typer.echo(order(load(config)))
+        typer.echo(rules_overrides.undo_rollback(settings, rule, by))
+    else:
+        sets = _sets(config, audit=audit)
+        typer.echo(rules_overrides.roll_back(settings, sets, rule, to, by))
 
 
 def _sets(config: ConfigFile, *, audit: bool) -> list[LoggedRules]:
     from spark_cep.pipeline.driver.commands.rule_history import read_audit, read_history
 
-    with errors_reported():
-        return (read_audit if audit else read_history)(load(config))
+    return (read_audit if audit else read_history)(load(config))
 
 
 def _numbered(sets: list[LoggedRules], number: int) -> LoggedRules:

@@ -54,7 +54,7 @@ class Pages:
         raise self._other("/rules", status)
 
     def ready(self) -> bool:
-        """Tell whether the job does its work; raises as :meth:`rules` does."""
+        """Return whether the job does its work; raises as :meth:`rules` does."""
         status, verdict = self._get("/readyz")
         if isinstance(verdict, dict) and "ok" in verdict:
             return bool(verdict["ok"])

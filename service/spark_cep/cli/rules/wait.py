@@ -25,7 +25,7 @@ class RulePages(Protocol):
         """The rows of the page ``/rules``."""
 
     def ready(self) -> bool:
-        """Tell whether the job does its work."""
+        """Return whether the job does its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Wanted:
     gone: bool = False
 
     def runs(self, row: dict[str, Any]) -> bool:
-        """Tell whether the row is of this rule, and the job has it switched on."""
+        """Return whether the row is of this rule, and the job has it switched on."""
         return (
             row["id"] == self.id
             and self.version in (None, row.get("version"))

@@ -12,7 +12,7 @@ from spark_cep.errors import Problem
 from spark_cep.pattern.checks.findings import Finding
 from spark_cep.pattern.checks.references import check_references
 from spark_cep.pattern.expressions.problems import TextProblem
-from spark_cep.pattern.sql import found_endless, found_order, found_warnings
+from spark_cep.pattern.sql import endless_parts, order_problems, stream_warnings
 from spark_cep.pattern.tree import Limits, PreviousVersion, Rule
 
 FIELD: Final = "sql"
@@ -47,7 +47,7 @@ def check_sql(rule: Rule) -> Iterator[Finding]:
     """Every reason to refuse a rule in SQL that has been read, statement and fields."""
     yield from check_fields(rule)
     if rule.query is not None:
-        yield from map(finding, found_order(rule.query))
+        yield from map(finding, order_problems(rule.query))
 
 
 def check_fields(rule: Rule) -> Iterator[Finding]:
@@ -72,8 +72,8 @@ def warn_sql(rule: Rule) -> Iterator[Finding]:
     if rule.query is not None:
         # Not so of a job whose input ends, nor of a test, which closes its own.
         refused = "a job whose input does not end refuses this rule: {}".format
-        endless = (p._replace(message=refused(p.message)) for p in found_endless(rule.query))
-        for problem in (*endless, *found_warnings(rule.query)):
+        endless = (p._replace(message=refused(p.message)) for p in endless_parts(rule.query))
+        for problem in (*endless, *stream_warnings(rule.query)):
             yield replace(finding(problem), warning=True)
 
 

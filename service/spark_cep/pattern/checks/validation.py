@@ -304,12 +304,12 @@ def check_skip(rule: Rule) -> Iterator[Finding]:
     targets = [s.name for s in rule.pattern if not s.negative and s.group is None]
     if after.step in targets:
         return
-    found = next((p for p in place_steps(rule.pattern) if p.step.name == after.step), None)
-    if found is None:
+    target = next((p for p in place_steps(rule.pattern) if p.step.name == after.step), None)
+    if target is None:
         message = f"there is no step `{after.step}` to skip to"
-    elif found.step.negative:
+    elif target.step.negative:
         message = f"the NOT step `{after.step}` has no event to skip to"
-    elif found.step.group is not None:
+    elif target.step.group is not None:
         message = f"`{after.step}` is a group, and has no event of its own to skip to"
     else:
         message = f"`{after.step}` is inside a group, and cannot be skipped to"

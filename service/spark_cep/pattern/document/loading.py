@@ -185,15 +185,15 @@ def _of_steps(data: dict[str, Any], places: Places, wrong: Mapping[Path, Problem
         rule = None if rest is None else rule_of_steps(rest, expressions)
         return _Read(rule, [*problems, *misshapen.values()], [])
     rule = replace(rule_of_steps(shape, expressions), source=places.source)
-    found, warnings = check_rule(rule, places)
-    return _Read(rule, [*problems, *_check_words(shape, places), *found], warnings)
+    refused, warnings = check_rule(rule, places)
+    return _Read(rule, [*problems, *_check_words(shape, places), *refused], warnings)
 
 
 def _of_statement(data: dict[str, Any], places: Places, wrong: Mapping[Path, Problem]) -> _Read:
     """Read a document in SQL."""
     text = places.texts.get(sql_rule.PATH)
-    query, found = (None, []) if text is None else examine_query(text, places.source)
-    problems, _ = place_findings(map(sql_rule.finding, found), places)
+    query, wrong_parts = (None, []) if text is None else examine_query(text, places.source)
+    problems, _ = place_findings(map(sql_rule.finding, wrong_parts), places)
     try:
         shape = SqlRuleShape.model_validate(data)
     except ValidationError as error:
@@ -278,15 +278,15 @@ def _texts(data: Mapping[str, Any]) -> dict[Path, str]:
     is left to the shape."""
     key, emit = data.get("key"), data.get("emit")
     measures = emit.get("measures") if isinstance(emit, dict) else None
-    found: dict[Path, object] = {}
+    texts: dict[Path, object] = {}
     for number, text in enumerate(key if isinstance(key, list) else [key]):
-        found[("key", number)] = text
+        texts[("key", number)] = text
     for path, step in _written_steps(data.get("pattern"), ("pattern",)):
-        found |= {(*path, field): step.get(field) for field in ("where", "until")}
+        texts |= {(*path, field): step.get(field) for field in ("where", "until")}
     for name, text in measures.items() if isinstance(measures, dict) else ():
-        found[("emit", "measures", name)] = text
-    found[sql_rule.PATH] = data.get(sql_rule.FIELD)
-    return {path: text.strip() for path, text in found.items() if text and isinstance(text, str)}
+        texts[("emit", "measures", name)] = text
+    texts[sql_rule.PATH] = data.get(sql_rule.FIELD)
+    return {path: text.strip() for path, text in texts.items() if text and isinstance(text, str)}
 
 
 def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Problem]]:
@@ -306,12 +306,12 @@ def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Prob
     for path, text in places.texts.items():
         if len(problems) > MOST_PROBLEMS:
             break
-        found = read(text, str(path[0]))
-        if isinstance(found, Expression):
-            expressions[path] = found
+        result = read(text, str(path[0]))
+        if isinstance(result, Expression):
+            expressions[path] = result
         else:
             cut = _CUT if places.ends_at_comment(path) and _is_open(text) else None
-            for problem in {p.message: p for p in reversed(found.problems)}.values():
+            for problem in {p.message: p for p in reversed(result.problems)}.values():
                 message, span, allowed = problem
                 problems.append(places.problem(message, path, allowed=cut or allowed, offsets=span))
     return expressions, problems
@@ -331,10 +331,10 @@ def _check_words(shape: RuleShape, places: Places) -> list[Problem]:
     def check(steps: list[StepShape], path: Path) -> None:
         for number, step in enumerate(steps):
             here = (*path, number)
-            found: list[tuple[str, str, str]] = []
+            wrong: list[tuple[str, str, str]] = []
             times = step.times
             if step.optional and times is not None and times.minimum == 0:
-                found.append(
+                wrong.append(
                     (
                         f"`optional` on `{step.step}`, whose `times` from 0 says it already",
                         "optional",
@@ -342,10 +342,10 @@ def _check_words(shape: RuleShape, places: Places) -> list[Problem]:
                     )
                 )
             elif step.optional and number and steps[number - 1].greedy and _bounded(step):
-                found.append(optional_after_greedy(step.step, steps[number - 1].step))
+                wrong.append(optional_after_greedy(step.step, steps[number - 1].step))
             if step.loop == "relaxed" and times is None and not _negative(step):
-                found.append(loop_on_single(step.step, step.loop))
-            for message, field, allowed in found:
+                wrong.append(loop_on_single(step.step, step.loop))
+            for message, field, allowed in wrong:
                 problems.append(places.problem(message, (*here, field), allowed=allowed))
             check(step.group or [], (*here, "group"))
 

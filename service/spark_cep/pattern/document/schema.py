@@ -19,9 +19,9 @@ def rule_schema() -> dict[str, Any]:
     foreign = {name: schema["$defs"][name] for name in _names_below(FormatShape)}
     of_sql = SqlRuleShape.model_json_schema()["properties"]
     schema["properties"][FIELD] = of_sql[FIELD]
-    schema = _without_nulls(schema)
+    schema = _cleaned(schema, nulls=False)
     # Programs that make this JSON write its nulls.
-    schema["$defs"] |= {name: _without_titles(part) for name, part in foreign.items()}
+    schema["$defs"] |= {name: _cleaned(part, nulls=True) for name, part in foreign.items()}
     schema["required"] = ["id"]
     schema["oneOf"] = [{"required": [name]} for name in ("pattern", "ververica", FIELD)]
     others = {"ververica": ("pattern", "within", "after_match"), FIELD: IN_STATEMENT}
@@ -41,34 +41,22 @@ def _names_below(model: type[BaseModel]) -> list[str]:
     return sorted(below.__name__ for below in model.__subclasses__())
 
 
-def _without_titles(part: Any) -> Any:
+def _cleaned(part: Any, *, nulls: bool) -> Any:
+    """The schema without titles and, unless ``nulls`` may stand for absent keys, without them."""
     if isinstance(part, list):
-        return [_without_titles(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        name: _without_titles(value)
-        for name, value in part.items()
-        if not (name == "title" and isinstance(value, str))
-    }
-
-
-def _without_nulls(part: Any) -> Any:
-    """The schema without ``null``: an absent key is the only way to say nothing."""
-    if isinstance(part, list):
-        return [_without_nulls(item) for item in part]
+        return [_cleaned(item, nulls=nulls) for item in part]
     if not isinstance(part, dict):
         return part
     cleaned = {
-        name: _without_nulls(value)
+        name: _cleaned(value, nulls=nulls)
         for name, value in part.items()
-        if not (name == "default" and value is None)
-        and not (name == "title" and isinstance(value, str))
+        if not (name == "title" and isinstance(value, str))
+        and (nulls or name != "default" or value is not None)
     }
     choices = [choice for choice in cleaned.get("anyOf", ()) if choice != {"type": "null"}]
+    if nulls or not choices:
+        return cleaned
     if len(choices) == 1:
         del cleaned["anyOf"]
         return {**choices[0], **cleaned}
-    if choices:
-        cleaned["anyOf"] = choices
-    return cleaned
+    return cleaned | {"anyOf": choices}

@@ -40,26 +40,9 @@ class Repetitions(NamedTuple):
     maximum: int | None
 
 
-def parse_times(value: object) -> Repetitions:
-    """The repetitions that ``3``, ``"3"``, ``"2..4"`` or ``"2+"`` name."""
-    plain = isinstance(value, int | str) and not isinstance(value, bool)
-    found = _TIMES.fullmatch(str(value)) if plain else None
-    if found is None:
-        raise ValueError(f"`{value}` is not a number of repetitions")
-    minimum = int(found[1])
-    if found[2]:
-        return Repetitions(minimum, None)
-    return Repetitions(minimum, int(found[3]) if found[3] else minimum)
-
-
-def parse_instant(value: object) -> int:
-    """The milliseconds since 1970 of an ISO 8601 timestamp, rounded down; without a zone it is UTC.
-    ValueError when it is none."""
-    return instant_us(value) // 1_000
-
-
 def instant_us(value: object) -> int:
-    """Return the instant in microseconds."""
+    """The microseconds since 1970 of an ISO 8601 timestamp; without a zone it is UTC. ValueError
+    when it is none."""
     moment: date | None = value if isinstance(value, date) else None
     if isinstance(value, str):
         moment = datetime.fromisoformat(value.strip())
@@ -74,17 +57,23 @@ def instant_us(value: object) -> int:
 
 
 def _instant(value: object) -> int:
+    """The milliseconds since 1970 of an ISO 8601 timestamp, rounded down."""
     try:
-        return parse_instant(value)
+        return instant_us(value) // 1_000
     except ValueError:
         raise refused(_ALLOWED_INSTANTS, "is not a timestamp") from None
 
 
 def _times(value: object) -> Repetitions:
-    try:
-        return parse_times(value)
-    except ValueError:
-        raise refused(_ALLOWED_TIMES, "is not a number of repetitions") from None
+    """The repetitions that ``3``, ``"3"``, ``"2..4"`` or ``"2+"`` name."""
+    plain = isinstance(value, int | str) and not isinstance(value, bool)
+    match = _TIMES.fullmatch(str(value)) if plain else None
+    if match is None:
+        raise refused(_ALLOWED_TIMES, "is not a number of repetitions")
+    minimum = int(match[1])
+    if match[2]:
+        return Repetitions(minimum, None)
+    return Repetitions(minimum, int(match[3]) if match[3] else minimum)
 
 
 def _form(value: object) -> str:

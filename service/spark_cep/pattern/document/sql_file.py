@@ -56,8 +56,8 @@ def read_sql_file(text: str, source: str) -> Document:
 
 def _length_of_comment(lines: tuple[str, ...]) -> int:
     begins = next((n for n, line in enumerate(lines) if line.strip()), 0)
-    found = (n for n in range(begins, len(lines)) if not _DASHES.fullmatch(lines[n]))
-    return next(found, len(lines))
+    others = (n for n in range(begins, len(lines)) if not _DASHES.fullmatch(lines[n]))
+    return next(others, len(lines))
 
 
 def _read_comment(

@@ -79,7 +79,7 @@ def with_columns_of(node: Node, event: RecordType) -> Node:
         case Column(path=path) if column_type(event, path) in (None, NULL):
             return Literal(None, NULL)
         case Call(arguments=arguments):
-            inner = tuple(with_columns_of(each, event) for each in arguments)
+            inner = tuple(with_columns_of(argument, event) for argument in arguments)
             return node if inner == arguments else replace(node, arguments=inner)
         case Cast(operand=operand) | Member(operand=operand):
             return replace(node, operand=with_columns_of(operand, event))

@@ -19,26 +19,18 @@ SELECT list of anything but the columns that the clause gives, and clauses behin
 """
 
 from spark_cep.pattern.sql.analysis import examine_query, load_query
-from spark_cep.pattern.sql.cautions import (
-    found_endless,
-    found_order,
-    found_warnings,
-    stream_refusals,
-    stream_warnings,
-)
+from spark_cep.pattern.sql.cautions import endless_parts, order_problems, stream_warnings
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.sql.spelling import spelled_out
 from spark_cep.pattern.sql.syntax import plain_text
 
 __all__ = [
     "Query",
+    "endless_parts",
     "examine_query",
-    "found_endless",
-    "found_order",
-    "found_warnings",
     "load_query",
+    "order_problems",
     "plain_text",
     "spelled_out",
-    "stream_refusals",
     "stream_warnings",
 ]

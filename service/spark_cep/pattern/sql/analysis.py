@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from spark_cep.documents.nearest import instead
+from spark_cep.documents.places import Places
 from spark_cep.durations import MAX_DURATION_MS, format_duration
 from spark_cep.errors import MOST_PROBLEMS, RuleSetError
 from spark_cep.pattern.expressions import (
@@ -24,7 +25,6 @@ from spark_cep.pattern.expressions.nodes import Column, Literal, Node
 from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.expressions.reading.row_scope import RowPatternScope, column_of
 from spark_cep.pattern.sql.outputs import outputs_of
-from spark_cep.pattern.sql.places import located
 from spark_cep.pattern.sql.program_size import MAX_PROGRAM, program_size
 from spark_cep.pattern.sql.query import Measure, Query, Sort
 from spark_cep.pattern.sql.row_pattern import Exclusion, PatternVariable, Permutation, Span, walk
@@ -45,7 +45,8 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
     """
     query, problems = examine_query(text, source, event)
     if query is None or problems:
-        raise RuleSetError([located(text, source, problem) for problem in problems])
+        places = Places(source, (), texts={(): text})
+        raise RuleSetError([places.problem(m, (), allowed=a, offsets=at) for m, at, a in problems])
     return query
 
 

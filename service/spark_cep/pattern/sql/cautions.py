@@ -7,9 +7,8 @@ a job, or needs WITHIN; what makes a key wait long is warned of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from spark_cep.errors import Problem
 from spark_cep.pattern.expressions import ColumnPath, bind
 from spark_cep.pattern.expressions.canonical import expression, name
 from spark_cep.pattern.expressions.nodes import (
@@ -22,60 +21,30 @@ from spark_cep.pattern.expressions.nodes import (
 )
 from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.sql import row_pattern
-from spark_cep.pattern.sql.places import located
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.sql.row_pattern import (
     Alternation,
     Anchor,
     Concatenation,
-    Empty,
-    Exclusion,
     PatternVariable,
     Permutation,
     Quantified,
     RowPattern,
+    parts_of,
 )
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE behind PATTERN ( … )"
 
 
-def stream_refusals(query: Query, event_time: ColumnPath | None = None) -> list[Problem]:
-    """Why a query cannot run on a stream, whose event time is the column ``event_time`` (an empty
-    path: no column)."""
-    return _placed(query, found_refusals(query, event_time))
-
-
-def found_refusals(query: Query, event_time: ColumnPath | None = None) -> list[TextProblem]:
-    """Return the refusals with the offsets of their places."""
-    found = (*found_endless(query), *found_order(query, event_time))
-    return sorted(found, key=lambda problem: problem.span)
-
-
-def found_endless(query: Query) -> list[TextProblem]:
-    """Return the parts that only the end of a partition decides, which an endless input never
-    has."""
+def endless_parts(query: Query) -> list[TextProblem]:
+    """The parts that only the end of a partition decides, which an endless input never has."""
     return [*_ends(query), *_endless(query)]
 
 
-def found_order(query: Query, event_time: ColumnPath | None = None) -> list[TextProblem]:
-    """Return the problems of ORDER BY, which must be the event time. ``event_time`` ``None``: its
-    column is unknown."""
-    return list(_order(query, event_time))
-
-
-def stream_warnings(query: Query) -> list[Problem]:
-    """Return warnings about results that come late, or not at all, on a stream."""
-    return _placed(query, found_warnings(query))
-
-
-def found_warnings(query: Query) -> list[TextProblem]:
-    """Return the warnings with the offsets of their places."""
-    found = (*_one_partition(query), *_open_tail(query), *_later_rows(query))
-    return sorted(found, key=lambda problem: problem.span)
-
-
-def _placed(query: Query, found: Iterable[TextProblem]) -> list[Problem]:
-    return [located(query.text, query.source, problem) for problem in found]
+def stream_warnings(query: Query) -> list[TextProblem]:
+    """The parts that make results come late, or not at all, on a stream."""
+    problems = (*_one_partition(query), *_open_tail(query), *_later_rows(query))
+    return sorted(problems, key=lambda problem: problem.span)
 
 
 def _ends(query: Query) -> Iterator[TextProblem]:
@@ -105,17 +74,11 @@ def _takes_any(node: RowPattern, query: Query) -> bool:
                 return _always_true(query.defines[variable].node)
             # One that could not be read is a condition all the same.
             return variable not in query.define_starts
-        case Empty() | Anchor():
-            return False
-        case Quantified(part=part) | Exclusion(part=part):
-            return _takes_any(part, query)
-        case Alternation(parts=parts):
-            return any(_takes_any(part, query) for part in parts)
         case Concatenation(parts=parts) | Permutation(parts=parts):
             needed = [part for part in parts if not _may_be_empty(part)]
-            some = needed or parts
-            taken = [_takes_any(part, query) for part in some]
+            taken = [_takes_any(part, query) for part in needed or parts]
             return all(taken) if needed else any(taken)
+    return any(_takes_any(part, query) for part in parts_of(node))
 
 
 def _always_true(condition: Node) -> bool:
@@ -135,19 +98,16 @@ def _may_be_empty(node: RowPattern) -> bool:
     match node:
         case PatternVariable():
             return False
-        case Empty() | Anchor():
+        case Quantified(least=0):
             return True
-        case Quantified(part=part, least=least):
-            return not least or _may_be_empty(part)
-        case Exclusion(part=part):
-            return _may_be_empty(part)
         case Alternation(parts=parts):
             return any(map(_may_be_empty, parts))
-        case Concatenation(parts=parts) | Permutation(parts=parts):
-            return all(map(_may_be_empty, parts))
+    return all(map(_may_be_empty, parts_of(node)))
 
 
-def _order(query: Query, event_time: ColumnPath | None) -> Iterator[TextProblem]:
+def order_problems(query: Query, event_time: ColumnPath | None = None) -> Iterator[TextProblem]:
+    """The problems of ORDER BY, which must be the column ``event_time`` (an empty path: no column;
+    ``None``: it is not known which one)."""
     if not query.order:
         return
     if event_time == ():
@@ -187,24 +147,13 @@ def _open_tail(query: Query) -> Iterator[TextProblem]:
 
 def _tails(node: RowPattern) -> Iterator[Quantified]:
     """Greedy quantifiers that a pattern can end in."""
-    match node:
-        case PatternVariable() | Empty() | Anchor():
-            return
-        case Quantified(least=least, most=most, reluctant=reluctant):
-            if not reluctant and least != most:
-                yield node
-            else:
-                yield from _tails(node.part)
-        case Exclusion(part=part):
-            yield from _tails(part)
-        case Alternation(parts=parts) | Permutation(parts=parts):
-            for part in parts:
-                yield from _tails(part)
-        case Concatenation(parts=parts):
-            for part in reversed(parts):
-                yield from _tails(part)
-                if not _may_be_empty(part):
-                    break
+    if isinstance(node, Quantified) and not node.reluctant and node.least != node.most:
+        yield node
+        return
+    for part in reversed(parts_of(node)):
+        yield from _tails(part)
+        if isinstance(node, Concatenation) and not _may_be_empty(part):
+            break
 
 
 def _later_rows(query: Query) -> Iterator[TextProblem]:

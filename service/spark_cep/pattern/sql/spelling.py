@@ -31,7 +31,7 @@ def spelled_out(
     assert statement is not None
     analysis = Analysis(statement, event)
     query = analysis.query()
-    chosen = [each.name for each in query.outputs] if names is None else names
+    chosen = [column.name for column in query.outputs] if names is None else names
     edits = [*_columns(analysis, text), *_selected(statement, query, chosen)]
     for (start, end), new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]

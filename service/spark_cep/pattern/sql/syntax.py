@@ -126,7 +126,7 @@ def _plain_code(code: str) -> str:
     first, *others = re.sub(r"[^\S\n]", " ", code).split("\n")
     if not others:
         return first
-    lines = [first.rstrip(" "), *(each.rstrip(" ") for each in others[:-1] if each.strip(" "))]
+    lines = [first.rstrip(" "), *(line.rstrip(" ") for line in others[:-1] if line.strip(" "))]
     return "\n".join([*lines, others[-1]])
 
 

@@ -132,19 +132,19 @@ class _AviatorReader:
         finally:
             self._depth -= 1
 
-    def _as_truth(self, found: Value | Truth, syntax: Syntax) -> Truth:
-        if isinstance(found, Truth):
-            return found
-        if found.kind is ValueKind.ANY:
-            return truth_of.condition(found)
-        raise self._refuse(f"a condition is expected here, found {found.kind.value}", syntax)
+    def _as_truth(self, part: Value | Truth, syntax: Syntax) -> Truth:
+        if isinstance(part, Truth):
+            return part
+        if part.kind is ValueKind.ANY:
+            return truth_of.condition(part)
+        raise self._refuse(f"a condition is expected here, found {part.kind.value}", syntax)
 
     def _value(self, syntax: Syntax) -> Value:
-        found = self._read(syntax)
-        if isinstance(found, Value):
-            return found
-        if isinstance(found.true, Literal):
-            return Value(found.true, ValueKind.TRUTH, certain=True)
+        part = self._read(syntax)
+        if isinstance(part, Value):
+            return part
+        if isinstance(part.true, Literal):
+            return Value(part.true, ValueKind.TRUTH, certain=True)
         raise self._refuse("a value is expected here, found a condition", syntax)
 
     def _all(self, read: Callable[[Syntax], _Read], parts: Sequence[Syntax]) -> list[_Read]:
@@ -170,22 +170,22 @@ class _AviatorReader:
     def _answer(self, syntax: Syntax) -> Truth:
         """Translate a branch behind `?` or `:`; its nil would be the value of the whole."""
         try:
-            found = self._read(syntax)
-            if isinstance(found, Value):
+            branch = self._read(syntax)
+            if isinstance(branch, Value):
                 message = "a value as an answer of `? :` is not supported"
                 raise self._refuse(message, syntax, "a condition, such as `a == true`")
         except _RefusedError:
             return truth_of.constant(False)
-        return found
+        return branch
 
     def _equality(self, parts: list[Syntax]) -> Truth:
         first, operator, second, *rest = parts
-        found = self._compared(first, str(operator), second)
+        truth = self._compared(first, str(operator), second)
         for operator, operand in zip(rest[::2], rest[1::2], strict=True):
             if operator not in ("==", "!="):
                 raise self._refuse("a condition is not comparable by size", operator)
-            found = self._same(found, self.truth(operand), str(operator))
-        return found
+            truth = self._same(truth, self.truth(operand), str(operator))
+        return truth
 
     _relation = _equality
 
@@ -236,9 +236,9 @@ class _AviatorReader:
             constant = Literal(whole_text_pattern(java), STRING)
         except ValueError as error:
             raise self._refuse(str(error), pattern) from None
-        found = Call("RLIKE", (value.node, constant))
-        missed = truth_of.either(truth_of.negated(found), value.is_nil)
-        return Truth(found, missed, value.certain)
+        matched = Call("RLIKE", (value.node, constant))
+        missed = truth_of.either(truth_of.negated(matched), value.is_nil)
+        return Truth(matched, missed, value.certain)
 
     def _sum(self, parts: list[Syntax]) -> Value:
         result, *others = self._all_values(parts[::2])
@@ -307,10 +307,10 @@ class _AviatorReader:
         inside = token[1:-1]
         if "#{" in inside:
             raise self._refuse("expressions inside text, as in `#{a}`, are not supported", token)
-        for found in _ESCAPE.finditer(inside):
-            if found[1] not in _ESCAPES and found[1] != token[0]:
-                raise self._refuse(f"`\\{found[1]}` is not an escape of Aviator", token)
-        return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), inside)
+        for escape in _ESCAPE.finditer(inside):
+            if escape[1] not in _ESCAPES and escape[1] != token[0]:
+                raise self._refuse(f"`\\{escape[1]}` is not an escape of Aviator", token)
+        return _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), inside)
 
 
 def _size(node: Node, known: dict[int, int]) -> int:

@@ -87,9 +87,9 @@ def _problem(error: UnexpectedInput, text: str) -> TextProblem:
         return TextProblem(f"`{text[start:end]}` is not expected here", (start, end))
     if isinstance(error, UnexpectedCharacters):
         start = int(error.pos_in_stream or 0)
-        found = text[start]
-        message = f"`{found}` is not expected here"
-        if found in "\"'":
+        sign = text[start]
+        message = f"`{sign}` is not expected here"
+        if sign in "\"'":
             message = "the quote that opens here is not closed"
         return TextProblem(message, (start, start + 1))
     message = "the expression is not complete" if text.strip() else "the expression is empty"

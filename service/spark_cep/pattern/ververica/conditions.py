@@ -107,8 +107,10 @@ class ConditionReader:
         return self._configured(name, condition.get("args"), path)
 
     def _composite(self, name: str, nested: list[Mapping[str, Any]], path: Path) -> Selection:
-        found = [self.read(condition, (*path, number)) for number, condition in enumerate(nested)]
-        types = {part.of_type: number for number, part in enumerate(found) if part.of_type}
+        selections = [
+            self.read(condition, (*path, number)) for number, condition in enumerate(nested)
+        ]
+        types = {part.of_type: number for number, part in enumerate(selections) if part.of_type}
         if name != "RichAndCondition":
             for number in types.values():
                 message = f"`SubtypeCondition` in `{name}` is not supported"
@@ -116,7 +118,7 @@ class ConditionReader:
         elif len(types) > 1:
             message = f"an event has one type, here are {', '.join(f'`{t}`' for t in types)}"
             self.source.refuse(path, message)
-        texts = [part.where for part in found]
+        texts = [part.where for part in selections]
         of_type = next(iter(types), None)
         if name == "RichAndCondition":
             given = [text for text in texts if text is not None]
@@ -139,7 +141,7 @@ class ConditionReader:
             )
             return _ALL
         given = [args] if isinstance(args, str) else args or []
-        used = {int(found) for found in _PLACEHOLDER.findall(text)}
+        used = {int(number) for number in _PLACEHOLDER.findall(text)}
         wrong = used ^ set(range(1, len(given) + 1))
         if wrong:
             self.source.refuse(
@@ -149,7 +151,7 @@ class ConditionReader:
             )
             return _ALL
         written = [expression(Literal(text, STRING)).canonical for text in given]
-        sql = _PLACEHOLDER.sub(lambda found: written[int(found[1]) - 1], text).strip()
+        sql = _PLACEHOLDER.sub(lambda match: written[int(match[1]) - 1], text).strip()
         try:
             parse(sql, steps=self.steps)
         except ExpressionError as error:

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -142,18 +142,16 @@ _kept: OrderedDict[str, _Kept] = OrderedDict()
 _markers: dict[str, CommitMarkers] = {}
 
 
+@dataclass
 class ExactlyOnceOutput:
     """One transaction, begun with the first record; a task without records has none."""
 
-    def __init__(
-        self, delivery: ExactlyOnce, partition: int, batch: WrittenBatch, first: bool
-    ) -> None:
-        self._delivery = delivery
-        self._partition = partition
-        self._batch = batch
-        self._first = first
-        self._open: _Kept | None = None
-        self._before = False
+    delivery: ExactlyOnce
+    partition: int
+    batch: WrittenBatch
+    first: bool
+    _open: _Kept | None = field(default=None, init=False)
+    _before: bool = field(default=False, init=False)
 
     def write(self, messages: Messages) -> None:
         """Hand records on, unless the batch was written before."""
@@ -172,9 +170,9 @@ class ExactlyOnceOutput:
             return WriteOutcome.BEFORE
         if self._open is None:
             return WriteOutcome.NOTHING
-        batch = self._batch
+        batch = self.batch
         marker = CommitMarker(
-            self._delivery.run,
+            self.delivery.run,
             batch.query,
             batch.number,
             self._open.writer,
@@ -182,7 +180,7 @@ class ExactlyOnceOutput:
             batch.offsets,
         )
         try:
-            self._delivery.commit(self._open.producer, self._partition, marker)
+            self.delivery.commit(self._open.producer, self.partition, marker)
         except KafkaException as error:
             failure = self._open.producer.failure()
             raise self._failure(error.args[0], failure) from error
@@ -207,16 +205,16 @@ class ExactlyOnceOutput:
         the one that replaced it, and after, because then no commit can be on its way.
         """
         marker = self._marker()
-        kept = _kept.pop(self._delivery.transactional_id(self._partition), None)
+        kept = _kept.pop(self.delivery.transactional_id(self.partition), None)
         if kept is not None and (
-            self._first
+            self.first
             or marker is None
             or marker.writer != kept.writer
             or time.monotonic() - kept.used > _IDLE_SECONDS
         ):
             kept = None
         if kept is None and not self._written(marker):
-            producer = self._delivery.start_producer(self._partition)
+            producer = self.delivery.start_producer(self.partition)
             kept = _Kept(producer, uuid.uuid4().hex[:12], 0.0)
             marker = self._marker()
         if self._written(marker):
@@ -234,19 +232,19 @@ class ExactlyOnceOutput:
     def _written(self, marker: CommitMarker | None) -> bool:
         """Tell whether the batch is the one of the marker. StateError when the output holds another
         batch of this number, or a later one: it does not come from this checkpoint."""
-        batch = self._batch
+        batch = self.batch
         if marker is None or marker.query != batch.query or marker.batch < batch.number:
             return False
         if marker.batch > batch.number or marker.offsets not in ("", batch.offsets):
             raise StateError(
-                f"state partition {self._partition}: the output holds batch {marker.batch}, and"
+                f"state partition {self.partition}: the output holds batch {marker.batch}, and"
                 f" batch {batch.number} is to be written with other records than those, since files"
                 f" of the checkpoint's offsets were lost or replaced: {RESTORE}"
             )
         return True
 
     def _marker(self) -> CommitMarker | None:
-        delivery = self._delivery
+        delivery = self.delivery
         reader = _markers.get(delivery.markers_topic)
         if reader is None:
             while len(_markers) >= _MOST_KEPT:
@@ -254,7 +252,7 @@ class ExactlyOnceOutput:
             reader = _markers[delivery.markers_topic] = CommitMarkers(
                 delivery.consumer_config, delivery.markers_topic
             )
-        marker = reader.read(self._partition)
+        marker = reader.read(self.partition)
         if marker is not None and marker.run != delivery.run:
             raise TakenOverError(
                 f"another instance of the service (run {marker.run}) has taken over the output of"
@@ -264,7 +262,7 @@ class ExactlyOnceOutput:
 
     def _keep(self, kept: _Kept) -> None:
         kept.used = time.monotonic()
-        _kept[self._delivery.transactional_id(self._partition)] = kept
+        _kept[self.delivery.transactional_id(self.partition)] = kept
         while len(_kept) > _MOST_KEPT:
             _kept.popitem(last=False)
 
@@ -273,7 +271,7 @@ class ExactlyOnceOutput:
         if kind_of(error) is not ErrorKind.FENCED:
             reason = of_record or error
             message = (
-                f"batch {self._batch.number} of state partition {self._partition} could not be"
+                f"batch {self.batch.number} of state partition {self.partition} could not be"
                 f" written: {reason.str()}"
             )
             return (KafkaUnavailableError if record_may_pass(reason) else OutputError)(message)
@@ -282,7 +280,7 @@ class ExactlyOnceOutput:
         except TakenOverError as taken:
             return taken
         return OutputError(
-            f"the transaction of batch {self._batch.number} of state partition {self._partition}"
+            f"the transaction of batch {self.batch.number} of state partition {self.partition}"
             " was ended from outside: another attempt at the batch was quicker, or it took longer"
-            f" than outputs.transaction_timeout ({format_duration(self._delivery.timeout_ms)})"
+            f" than outputs.transaction_timeout ({format_duration(self.delivery.timeout_ms)})"
         )

@@ -55,7 +55,7 @@ def run_job(
         rule_topics = RuleTopics(settings, observer.rules.listing, run.id)
         rules = plan.rules.decide(checkpoint, retry(begun), plan.overrides, rule_topics.decided)
         beside(rule_topics)
-        run.start.done(Phase.TAKEOVER)
+        run.start_clock.done(Phase.TAKEOVER)
         flow = Dataflow(
             settings, rules, plan.schemas, plan.encoder, plan.files, delivery,
             BatchLimit(settings, plan.record_size.result()), start, planned_batch_only,

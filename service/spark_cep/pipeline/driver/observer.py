@@ -45,7 +45,7 @@ class Observer:
     ) -> None:
         settings, metrics, health = run.settings, run.metrics, run.health
         self._time = settings.time
-        self._start = run.start
+        self._start = run.start_clock
         self._kinds = settings.outputs.topics.kinds()
         self._metrics = metrics
         self._health = health

@@ -106,13 +106,13 @@ class Service:
 
     def _start_and_run(self, scratch: Path, *, planned_batch_only: bool) -> None:
         run = self._run
-        spark = self._spark or StartingSpark(run.settings, scratch, run.start.meanwhile)
+        spark = self._spark or StartingSpark(run.settings, scratch, run.start_clock.meanwhile)
         with ExitStack() as stack:
             plan = plan_start(run, self._rules, scratch, stack)
-            run.start.done(Phase.CHECKS)
+            run.start_clock.done(Phase.CHECKS)
             run.stopping.check()
             if isinstance(spark, StartingSpark):
                 spark = spark.session()
                 stack.callback(spark.stop)
-            run.start.done(Phase.SPARK)
+            run.start_clock.done(Phase.SPARK)
             run_job(run, plan, spark, self._observer, planned_batch_only=planned_batch_only)

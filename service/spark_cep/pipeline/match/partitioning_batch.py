@@ -45,7 +45,8 @@ _WORK = frozenset({"tested", "matched", "timed_out"})
 
 @dataclass(frozen=True)
 class PartitioningBatch:
-    """``spent``: nanoseconds of the matcher in this batch, shared out to rules."""
+    """The partitioning of a matcher, and what it uses of its key group. ``spent``: nanoseconds of
+    the matcher in this batch, shared out to rules."""
 
     matcher: KeysMatcher
     options: MatchOptions

@@ -17,8 +17,4 @@ def told_to_task() -> TaskProperties:
     """Return the properties of the batch of the task that runs here. Raises ValueError without
     any."""
     task = TaskContext.get()
-    return TaskProperties.of(_nothing if task is None else task.getLocalProperty)
-
-
-def _nothing(_: str) -> None:
-    return None
+    return TaskProperties.of((lambda _: None) if task is None else task.getLocalProperty)

@@ -30,9 +30,10 @@ _MOST_LOOKS = 4
 
 
 class FolderSource:
-    """The folder as a source. A change is taken once two looks, ``settle_seconds`` apart, have
-    found the same: files may be written in parts, and a mounted ConfigMap changes its links one
-    behind the other. The first read waits for nothing; a job that goes on reads twice."""
+    """The folder as a source. A change is taken once two looks, ``settle_seconds`` apart, find the
+    same: files may be written in parts, and a mounted ConfigMap changes its links one after the
+    other. The first read does not wait for that; a job that goes on from a checkpoint reads
+    twice."""
 
     def __init__(self, path: Path, settle_seconds: float = 0.5) -> None:
         self.name = shown_name(path)

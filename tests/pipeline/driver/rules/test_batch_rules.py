@@ -55,11 +55,8 @@ class Run:
     def begin(self, wanted: RuleSet, planned: int | None = None) -> BatchRules:
         """A start; ``planned``: the batch that is not done."""
         logged = self.log.of(10**9)
-        again = (
-            None if planned is None else (planned, CompiledRules.of(logged.rules, RecordTypes()))
-        )
         return BatchRules(
-            self.log, logged, CompiledRules.of(wanted, RecordTypes()), again, Overrides(),
+            self.log, logged, CompiledRules.of(wanted, RecordTypes()), planned, Overrides(),
             self._decided, lambda *_: None,
         )  # fmt: skip
 

@@ -55,7 +55,7 @@ def _size(node: Node, variables: Mapping[str, int]) -> int:
         return _EVENT_TEXT if argument is None else _size(argument.node, {})
     if isinstance(node, RowReference):
         arguments = node.value.arguments if isinstance(node.value, RowAggregate) else ()
-        return max((_size(each.node, {}) for each in arguments), default=_EVENT_TEXT)
+        return max((_size(argument.node, {}) for argument in arguments), default=_EVENT_TEXT)
     if isinstance(node, Call):
         return _call_size(node, variables)
     return max((_size(child, variables) for child in children(node)), default=_EVENT_TEXT)

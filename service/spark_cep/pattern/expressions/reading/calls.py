@@ -6,9 +6,9 @@ Calls over a step's events are read by ``look_backs``, those over a match's rows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Any
 
+from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.expressions.functions import ALIASES, FUNCTIONS, SPECIAL_CALLS
 from spark_cep.pattern.expressions.functions.withheld import INSTEAD, WITHHELD
 from spark_cep.pattern.expressions.nodes import Call, Cast, Literal, Node, Span
@@ -86,9 +86,8 @@ def unknown_function(written: str, span: Span, others: Iterable[str]) -> Express
         return refused(f"{message}: {WITHHELD[name]}", span)
     if name in INSTEAD:
         return refused(message, span, f"use {INSTEAD[name]}")
-    names = [*others, *FUNCTIONS, *ALIASES, *SPECIAL_CALLS]
-    near = get_close_matches(name, sorted(names), 1)
-    return refused(message, span, f"did you mean {near[0]}?" if near else None)
+    near = nearest(name, sorted((*others, *FUNCTIONS, *ALIASES, *SPECIAL_CALLS)))
+    return refused(message, span, f"did you mean {near}?" if near else None)
 
 
 def _like(operator: str, operands: tuple[Node, ...], span: Span) -> Node:

@@ -91,7 +91,7 @@ def syntax_problem(text: str, error: UnexpectedInput) -> TextProblem:
         return TextProblem("the expression is empty", (0, len(text)))
     parser: Any = error.interactive_parser
     stack = parser.parser_state.value_stack
-    opened = [each for each in stack if isinstance(each, Token) and each.type in _CLOSING]
+    opened = [token for token in stack if isinstance(token, Token) and token.type in _CLOSING]
     if not isinstance(error, UnexpectedToken):
         start = error.pos_in_stream or 0
         problem = _known(text, start, 1) or _no_token(text, start)

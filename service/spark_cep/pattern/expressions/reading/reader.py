@@ -61,7 +61,7 @@ class Called(NamedTuple):
     @property
     def is_of_all(self) -> bool:
         """Return whether the only argument is ``*`` or a name before ``.*``."""
-        return not self.distinct and [each.data for each in self.arguments] == ["star"]
+        return not self.distinct and [argument.data for argument in self.arguments] == ["star"]
 
 
 class Events(Protocol):
@@ -253,9 +253,9 @@ class ExpressionReader:
 
     def _interval(self, tree: Syntax) -> Node:
         texts = [
-            literals.text(each) if each.type == "STRING" else str(each) for each in words(tree)
+            literals.text(token) if token.type == "STRING" else str(token) for token in words(tree)
         ]
-        found = interval("".join(each if each in "+-" else f"{each} " for each in texts))
+        found = interval("".join(text if text in "+-" else f"{text} " for text in texts))
         if isinstance(found, str):
             raise refused(found, place(tree), FORM)
         kind = YEAR_MONTH if isinstance(found, Months) else DAY_TIME
@@ -269,8 +269,8 @@ class ExpressionReader:
         if path[0] not in self._variables:
             return self._events.column(path, place(tree))
         node: Node = Variable(path[0], place(tree))
-        for each in path[1:]:
-            node = Member(node, each, place(tree))
+        for part in path[1:]:
+            node = Member(node, part, place(tree))
         return node
 
     def _star(self, tree: Syntax) -> Node:
@@ -307,7 +307,7 @@ class ExpressionReader:
     def _case(self, tree: Syntax) -> Node:
         subject, *branches, default = tree.children
         operands = [] if subject is None else [self.read(subject)]
-        operands += [self.read(each) for branch in branches for each in parts(branch)]
+        operands += [self.read(part) for branch in branches for part in parts(branch)]
         operands.append(self.read(default) if default else Literal(None, NULL, place(tree)))
         return Call("CASE" if subject is None else "CASE OF", tuple(operands), place(tree))
 
@@ -341,14 +341,14 @@ class ExpressionReader:
 
     def _word(self, tree: Syntax) -> Node:
         """A constant that may stand without quotes, such as a unit of time."""
-        if tree.data == "path" and [each.type for each in words(tree)] == ["NAME"]:
+        if tree.data == "path" and [token.type for token in words(tree)] == ["NAME"]:
             return Literal(str(words(tree)[0]), STRING, place(tree))
         return self.read(tree)
 
     def _over_elements(self, function: str, arguments: list[Syntax], span: Span) -> Node:
         items, at = self.read(arguments[0]), place(arguments[1])
         *parameters, body = parts(arguments[1]) or [arguments[1]]
-        named = [each for each in parameters if each.data == "path" and len(each.children) == 1]
+        named = [p for p in parameters if p.data == "path" and len(p.children) == 1]
         if arguments[1].data != "of_element" or not len(parameters) == len(named) == 1:
             message = f"the second argument of {function} must be a lambda of one variable"
             raise refused(message, at, f"{function}(array, x -> x > 1)")
@@ -378,4 +378,4 @@ def _is_any(tree: Syntax) -> bool:
 
 
 def _is_negated(tree: Syntax) -> bool:
-    return "NOT" in [each.type for each in words(tree)]
+    return "NOT" in [token.type for token in words(tree)]

@@ -57,7 +57,7 @@ class RowPatternScope:
 
     def variable(self, written: str) -> str | None:
         """The variable or SUBSET of a name."""
-        return next((each for each in (written, written.upper()) if each in self.unions), None)
+        return next((name for name in (written, written.upper()) if name in self.unions), None)
 
     def column(self, path: ColumnPath, span: Span) -> Node:
         """The column that a dotted name stands for; ``ExpressionError`` if there is none."""

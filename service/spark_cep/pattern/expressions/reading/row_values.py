@@ -153,7 +153,7 @@ class MatchRows:
             wanted = f"{count} argument{'s' * (count > 1)}"
             raise refused(f"{function} takes {wanted}, not {len(arguments)}", span)
         frame, found = Frame(None), len(reader.problems)
-        nodes = [self._within(reader, frame, each) for each in arguments]
+        nodes = [self._within(reader, frame, argument) for argument in arguments]
         if len(reader.problems) > found:
             return Literal(None, NULL, span)
         _check_one_variable(function, frame, span)
@@ -176,5 +176,5 @@ def _offset(reader: ExpressionReader, function: str, called: Called, default: in
 def _check_one_variable(function: str, frame: Frame, span: Span) -> None:
     named = list(dict.fromkeys(frame.named))
     if len(named) > 1:
-        names = ", ".join(each or "all rows (a name without a variable)" for each in named)
+        names = ", ".join(variable or "all rows (a name without a variable)" for variable in named)
         raise refused(f"{function} must stay with one variable; this one uses {names}", span)

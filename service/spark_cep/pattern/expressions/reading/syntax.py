@@ -43,17 +43,17 @@ def place(syntax: Syntax) -> Span:
 
 def parts(syntax: Syntax) -> list[Syntax]:
     """The trees directly beneath a tree."""
-    return [each for each in syntax.children if isinstance(each, Tree)]
+    return [child for child in syntax.children if isinstance(child, Tree)]
 
 
 def words(syntax: Syntax) -> list[Token]:
     """The tokens directly beneath a tree."""
-    return [each for each in syntax.children if isinstance(each, Token)]
+    return [child for child in syntax.children if isinstance(child, Token)]
 
 
 def names(syntax: Syntax) -> list[str]:
     """The names in a tree, in the order of the text, without backticks."""
-    return [each.strip("`") for each in words(syntax) if each.type in _NAMES]
+    return [word.strip("`") for word in words(syntax) if word.type in _NAMES]
 
 
 @cache

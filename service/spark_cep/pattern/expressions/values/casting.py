@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -37,17 +37,14 @@ from spark_cep.pattern.types import (
 DATE_TEXT = r"^(?!0000)([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})$"
 """Day in text; also valid as a Java regular expression."""
 TIMESTAMP_TEXT = (
-    r"^(?!0000)([0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-    r"(?:[T ][0-9]{1,2}:[0-9]{1,2}"
-    r"(?::[0-9]{1,2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?)?)$"
+    r"^(?!0000)(([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+    r"(?:[T ]([0-9]{1,2}):([0-9]{1,2})"
+    r"(?::([0-9]{1,2})(?:\.([0-9]{1,9}))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))?)?)?)$"
 )
 """Point in time in text, UTC unless an offset says otherwise; also a Java regular expression."""
 
 _DATE = re.compile(DATE_TEXT[:-1] + r"\Z")
 _TIMESTAMP = re.compile(TIMESTAMP_TEXT[:-1] + r"\Z")
-_TIMESTAMP_PARTS = re.compile(
-    r"(\d+)-(\d+)-(\d+)(?:[T ](\d+):(\d+)(?::(\d+)(?:\.(\d+))?(?:Z|([+-])(\d+):(\d+))?)?)?\Z"
-)
 _INTEGER = re.compile(r"([+-]?)0*([0-9]+)\Z")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _SPECIAL = {
@@ -175,12 +172,10 @@ def _to_timestamp(value: Any) -> datetime | None:
         return value
     if isinstance(value, date):
         return as_midnight(value)
-    if not _TIMESTAMP.match(value):
-        return None
-    match = _TIMESTAMP_PARTS.match(value)
+    match = _TIMESTAMP.match(value)
     if match is None:
         return None
-    year, month, day, hour, minute, second, fraction, side, hours, minutes = match.groups()
+    _, year, month, day, hour, minute, second, fraction, side, hours, minutes = match.groups()
     micros = int(f"{fraction or '0':0<6}"[:6])
     shift = timedelta()
     if side:
@@ -189,14 +184,9 @@ def _to_timestamp(value: Any) -> datetime | None:
             return None
     zone = timezone(-shift if side == "-" else shift)
     try:
-        day_start = datetime(int(year), int(month), int(day), tzinfo=zone)
-        moment = day_start.replace(
-            hour=int(hour or 0),
-            minute=int(minute or 0),
-            second=int(second or 0),
-            microsecond=micros,
-        )
-        return moment.astimezone(UTC)
+        clock = time(int(hour or 0), int(minute or 0), int(second or 0), micros, zone)
+        day = date(int(year), int(month), int(day))
+        return datetime.combine(day, clock).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 

@@ -17,6 +17,7 @@ It is NULL, too, beyond ``MAX_MATCHES``, each of which takes some microseconds.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -28,6 +29,8 @@ MAX_SEARCHED = 50_000_000
 MAX_MATCHES = 20_000
 _MEMORY = 8 << 20
 _CONTINUES = range(0x80, 0xC0)
+_PIECE = re.compile(r"\\(.)|\$([0-9]*)|(.)", re.DOTALL)
+"""A part of a replacement: an escaped character, a group's number, or a character."""
 
 
 @lru_cache(maxsize=1_024)
@@ -114,28 +117,18 @@ def _pieces(replacement: str, groups: int) -> list[bytes | int]:
     """The constants and the groups of a replacement; as in Java a group's number takes as many
     digits as make the number of a group."""
     pieces: list[bytes | int] = []
-    place = 0
-    while place < len(replacement):
-        character = replacement[place]
-        place += 1
-        if character == "\\" and place < len(replacement):
-            character = replacement[place]
-            place += 1
-        elif character == "$":
-            end = place
-            while replacement[end : end + 1].isdecimal() and replacement[place : end + 1].isascii():
-                if end > place and int(replacement[place : end + 1]) > groups:
-                    break
-                end += 1
-            if end == place or int(replacement[place:end]) > groups:
-                raise ValueError(
-                    f"$ in a replacement stands before the number of a group, 0 to {groups}; "
-                    "a dollar is \\$"
-                )
-            pieces.append(int(replacement[place:end]))
-            place = end
+    for match in _PIECE.finditer(replacement):
+        escaped_or_plain, digits = match[1] or match[3], match[2]
+        if digits is None:
+            pieces.append(escaped_or_plain.encode())
             continue
-        pieces.append(character.encode())
+        count = next((n for n in range(len(digits), 0, -1) if int(digits[:n]) <= groups), 0)
+        if not count:
+            raise ValueError(
+                f"$ in a replacement stands before the number of a group, 0 to {groups}; "
+                "a dollar is \\$"
+            )
+        pieces += [int(digits[:count]), digits[count:].encode()]
     return pieces
 
 

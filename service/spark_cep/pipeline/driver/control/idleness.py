@@ -8,11 +8,13 @@ each batch read and asks it, between batches, for the control record to write (s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from spark_cep.pipeline.match.watermark import Policy
 from spark_cep.pipeline.wire.control import ControlRecord, Partition
 
 
+@dataclass
 class IdlenessDetector:
     """Decides the control records of one run. Times are milliseconds; ``now`` never goes back.
 
@@ -22,40 +24,33 @@ class IdlenessDetector:
     started for a record.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        allowed_disorder_ms: int,
-        partition_idle_after_ms: int,
-        advance_when_idle_ms: int | None,
-        now: Callable[[], int],
-        unnoticed_ms: int = 0,
-    ) -> None:
-        self._policy = policy
-        self._disorder = allowed_disorder_ms
-        self._partition_idle_after = partition_idle_after_ms
-        self._advance_when_idle = advance_when_idle_ms
-        self._now = now
-        self._unnoticed = unnoticed_ms
-        self._maxima: dict[Partition, int | None] = {}
-        self._read_at: dict[Partition, int] = {}
-        self._in_flight = False
-        self._batch_started: int | None = None
-        self._silence_known = self._last_read = self._done_at = now()
-        self._lower_bound: int | None = None
-        self._watermark: int | None = None
+    policy: Policy
+    allowed_disorder_ms: int
+    partition_idle_after_ms: int
+    advance_when_idle_ms: int | None
+    now: Callable[[], int]
+    unnoticed_ms: int = 0
+    _maxima: dict[Partition, int | None] = field(default_factory=dict, init=False)
+    _read_at: dict[Partition, int] = field(default_factory=dict, init=False)
+    _in_flight: bool = field(default=False, init=False)
+    _batch_started: int | None = field(default=None, init=False)
+    _lower_bound: int | None = field(default=None, init=False)
+    _watermark: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._silence_known = self._last_read = self._done_at = self.now()
 
     def expect(self, partitions: Sequence[Partition]) -> ControlRecord:
         """The first record: ``partitions`` hold records and must be waited for."""
         for partition in partitions:
             self._maxima.setdefault(partition, None)
-            self._read_at.setdefault(partition, self._now())
+            self._read_at.setdefault(partition, self.now())
         return ControlRecord(tuple(partitions))
 
     def batch_started(self) -> None:
         """A batch runs: what it reads is not known yet, so nothing is idle."""
         self._in_flight = True
-        self._batch_started = self._now()
+        self._batch_started = self.now()
 
     def batch_done(
         self,
@@ -67,7 +62,7 @@ class IdlenessDetector:
         watermark, if the batch told it."""
         self._watermark = watermark
         self._in_flight = False
-        now = self._done_at = self._now()
+        now = self._done_at = self.now()
         self._silence_known = now if self._batch_started is None else self._batch_started
         self._batch_started = None
         for partition, time in maxima:
@@ -96,7 +91,7 @@ class IdlenessDetector:
 
     def _silence(self) -> int:
         """Up to when it is known of partitions without records that they had none."""
-        noticed = self._now() - self._unnoticed
+        noticed = self.now() - self.unnoticed_ms
         return noticed if noticed >= self._done_at else self._silence_known
 
     def _justified(self) -> int | None:
@@ -105,17 +100,17 @@ class IdlenessDetector:
         if not times:
             return None
         silent = now - self._last_read
-        if self._advance_when_idle is not None and silent >= self._advance_when_idle:
-            return max(times) + silent - self._disorder - 1
-        if self._policy == "maximum":
+        if self.advance_when_idle_ms is not None and silent >= self.advance_when_idle_ms:
+            return max(times) + silent - self.allowed_disorder_ms - 1
+        if self.policy == "maximum":
             return None
         active = [
             self._maxima.get(partition)
             for partition, read_at in self._read_at.items()
-            if now - read_at < self._partition_idle_after
+            if now - read_at < self.partition_idle_after_ms
         ]
         if len(active) == len(self._maxima) or None in active:
             return None
         # With every partition idle, the furthest one says how far event time has come.
         chosen = min((time for time in active if time is not None), default=max(times))
-        return chosen - self._disorder - 1
+        return chosen - self.allowed_disorder_ms - 1

@@ -121,30 +121,29 @@ class Cluster:
             return {}
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         wanted = {TopicPartition(*at): spec for at in partitions}
-        return self._ask_once(partial(self._listed, wanted, level))
+        least = 0 if spec in (BEGINNING, END) else -1
 
-    def _listed(
-        self, wanted: dict[TopicPartition, OffsetSpec], level: IsolationLevel
-    ) -> dict[Partition, int]:
-        found = {}
-        asked = self._admin.list_offsets(
-            wanted, isolation_level=level, request_timeout=self._seconds
-        )
-        for at, each in asked.items():
-            try:
-                offset = each.result(2 * self._seconds).offset
-            except KafkaException as error:
-                if kind_of(error.args[0]) is ErrorKind.UNKNOWN_TOPIC:
-                    continue
-                raise
-            timed = wanted[at]._value >= 0  # noqa: SLF001  there is no other way to ask
-            if offset < (-1 if timed else 0):  # instead of an error for the time-out
-                raise KafkaUnavailableError(
-                    f"{self._name}: the leader of {at.topic}, partition {at.partition}, does not"
-                    " answer"
-                )
-            found[at.topic, at.partition] = offset
-        return found
+        def listed() -> dict[Partition, int]:
+            found = {}
+            asked = self._admin.list_offsets(
+                wanted, isolation_level=level, request_timeout=self._seconds
+            )
+            for at, each in asked.items():
+                try:
+                    offset = each.result(2 * self._seconds).offset
+                except KafkaException as error:
+                    if kind_of(error.args[0]) is ErrorKind.UNKNOWN_TOPIC:
+                        continue
+                    raise
+                if offset < least:  # instead of an error for the time-out
+                    raise KafkaUnavailableError(
+                        f"{self._name}: the leader of {at.topic}, partition {at.partition}, does"
+                        " not answer"
+                    )
+                found[at.topic, at.partition] = offset
+            return found
+
+        return self._ask_once(listed)
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """Kafka's ids of those of ``topics`` that have one: a topic that is deleted and created

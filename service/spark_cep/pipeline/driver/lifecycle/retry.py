@@ -11,7 +11,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from tenacity import (
@@ -56,13 +57,13 @@ def ask_once(request: Callable[[], _T]) -> _T:
     return request()
 
 
+@dataclass(frozen=True)
 class RetryPolicies:
     """The retry policies of one run of the service. ``stop`` ends every wait."""
 
-    def __init__(self, settings: Lifecycle, stop: threading.Event, health: Health) -> None:
-        self._settings = settings
-        self._stop = stop
-        self._health = health
+    settings: Lifecycle
+    stop: threading.Event
+    health: Health
 
     def at_start(self, request: Callable[[], _T]) -> _T:
         """The answer, waited for up to ``lifecycle.startup_limit``.
@@ -70,39 +71,36 @@ class RetryPolicies:
         Raises StopRequestedError when told to stop meanwhile, and the error of the last attempt
         at the limit.
         """
-        return self._ask(request, self._settings.startup_limit / 1000)
+        return self._ask(request, self.settings.startup_limit / 1000)
 
     def while_running(self, request: Callable[[], _T]) -> _T:
         """Do as :meth:`at_start`, up to ``lifecycle.outage_limit``."""
-        return self._ask(request, self._settings.outage_limit / 1000)
+        return self._ask(request, self.settings.outage_limit / 1000)
 
     def sleep(self, seconds: float) -> None:
         """Sleep; raise StopRequestedError when told to stop."""
-        if self._stop.wait(seconds):
+        if self.stop.wait(seconds):
             raise StopRequestedError
 
     def _ask(self, request: Callable[[], _T], seconds: float) -> _T:
-        if self._stop.is_set():
+        if self.stop.is_set():
             raise StopRequestedError
-
-        def before_sleep(state: RetryCallState) -> None:
-            self._log_attempt(state, seconds)
 
         retrying = Retrying(
             retry=retry_if_exception_type(UNAVAILABLE),
             wait=wait_random_exponential(
-                self._settings.backoff / 1000, self._settings.max_backoff / 1000
+                self.settings.backoff / 1000, self.settings.max_backoff / 1000
             ),
-            stop=stop_before_delay(seconds) | stop_when_event_set(self._stop),
-            sleep=sleep_using_event(self._stop),
-            before_sleep=before_sleep,
+            stop=stop_before_delay(seconds) | stop_when_event_set(self.stop),
+            sleep=sleep_using_event(self.stop),
+            before_sleep=partial(self._log_attempt, seconds),
             reraise=True,
         )
         began = time.monotonic()
         try:
             return retrying(request)
         except UNAVAILABLE as error:
-            if self._stop.is_set():
+            if self.stop.is_set():
                 raise StopRequestedError from error
             waited = time.monotonic() - began
             text = f"(waited {waited:.0f} s, the limit is {seconds:g} s)"
@@ -113,12 +111,12 @@ class RetryPolicies:
                 raise type(error)(problems) from error
             raise type(error)(f"{error} {text}") from error
         finally:
-            self._health.waiting("")
+            self.health.waiting("")
 
-    def _log_attempt(self, state: RetryCallState, seconds: float) -> None:
+    def _log_attempt(self, seconds: float, state: RetryCallState) -> None:
         assert state.outcome is not None
         error = state.outcome.exception()
-        self._health.waiting(str(error))
+        self.health.waiting(str(error))
         waited = state.seconds_since_start or 0.0
         of_kafka = isinstance(error, KafkaUnavailableError | RulesTopicUnavailableError)
         _log.warning(

@@ -30,7 +30,7 @@ class Run:
         self.settings = settings
         self.metrics = metrics or Metrics(settings.observability.max_rule_labels)
         self.health = health or Health(settings.observability.stall_limit)
-        self.start = start or StartClock()
+        self.start_clock = start or StartClock()
         self.stopping = Stopping(settings.lifecycle.stop_grace)
         self.retries = RetryPolicies(settings.lifecycle, self.stopping.requested, self.health)
         self.outage = Outage(settings.lifecycle, self.health, self.retries.sleep)

@@ -51,8 +51,8 @@ class CompiledRules:
     def fitting(
         cls, rules: RuleSet, types: RecordTypes
     ) -> tuple[CompiledRules, tuple[Problem, ...]]:
-        """Those that the schemas of events fit; what is wrong with the others, which take no
-        part."""
+        """Compile the rules that fit the schemas of events; the problems of the others, which take
+        no part."""
         try:
             return cls.of(rules, types), ()
         except RuleSetError:
@@ -77,15 +77,15 @@ Begins = Callable[[int, LoggedRules, CompiledRules], None]
 
 
 class BatchRules:
-    """The rules of batches from now on. ``planned``: the batch that was planned and not done, and
-    its rules, where some were logged. ``overrides``: what is known of them."""
+    """The rules of batches from now on. ``planned``: the batch that was planned and not done, which
+    has the rules that were ``logged``. ``overrides``: what is known of them."""
 
     def __init__(
         self,
         log: RuleLog,
         logged: LoggedRules | None,
         wanted: CompiledRules,
-        planned: tuple[int, CompiledRules] | None,
+        planned: int | None,
         overrides: Overrides,
         decided: Decided,
         begins: Begins,
@@ -102,13 +102,16 @@ class BatchRules:
         self._logged = logged
         #: The rules of the newest batch, without versions that have drained since.
         self._ran = RuleSet()
-        if logged is not None:
-            same = logged.rules.fingerprint == wanted.rules.fingerprint
-            # Versions that the schemas of today do not fit take no part any more.
-            known = wanted if same else CompiledRules.fitting(logged.rules, wanted.types)[0]
-            self._ran = known.rules
         #: The newest batch that was asked for, and its rules.
-        self._batch, self._rules = (-1, wanted) if planned is None else planned
+        self._batch, self._rules = -1, wanted
+        if logged is not None:
+            known = wanted
+            if logged.rules.fingerprint != wanted.rules.fingerprint:
+                # Versions that the schemas of today do not fit take no part any more.
+                known, _ = CompiledRules.fitting(logged.rules, wanted.types)
+            self._ran = known.rules
+            if planned is not None:
+                self._batch, self._rules = planned, known
         #: Whether the listener knows the rules of the newest batch, and whether that is done.
         self._announced = self._done = False
         #: The batch whose attempt by this run is counted, and the rules before a set for which
@@ -148,9 +151,9 @@ class BatchRules:
     def want(
         self, rules: RuleSet, overrides: Overrides, after: RuleSet | None = None
     ) -> bool | None:
-        """These rules from the next batch on, but for those that are paused. Returns whether they
-        are others than before; ``None``, and nothing is done, where they are to follow ``after``
-        and a batch with other rules has begun since."""
+        """Have these rules run from the next batch on, except those that are paused. Returns
+        whether they differ from those wanted before. Where they were made to follow ``after``, and
+        a batch with other rules has begun since, does nothing and returns ``None``."""
         with self._lock:
             if after is not None and after is not self._ran:
                 return None
@@ -163,16 +166,16 @@ class BatchRules:
             return self._want(rules.pausing(overrides.pauses(before.paused)))
 
     def pause(self, pauses: Mapping[str, Pause]) -> bool:
-        """Pause rules from the next batch on, by id, until somebody resumes them. Returns whether
-        one was not paused."""
+        """Pause rules, by id, from the next batch on and until somebody resumes them. Returns
+        whether one of them was not paused yet."""
         with self._lock:
             before, ends = self._wanted.rules, self._overrides.until_resumed
             made = {rule: ends(pause) for rule, pause in pauses.items()}
             return self._want(before.pausing({**made, **before.paused}))
 
     def drained(self, groups: Mapping[str, int], key_groups: int) -> None:
-        """Versions have drained that have nothing to do any more in all ``key_groups`` groups, by
-        fingerprint: from the next batch on they are not there."""
+        """Leave out, from the next batch on, versions that have drained in all ``key_groups`` key
+        groups. ``groups``: in how many each one has, by fingerprint."""
         if not groups:
             return
         done = {
@@ -215,8 +218,8 @@ class BatchRules:
         return self._rules
 
     def _begin(self, batch: int, offsets: Callable[[], Offsets]) -> CompiledRules:
-        """The rules that are wanted now, which are those of this batch from here on. Nobody wants
-        others until they are written down, for those follow them."""
+        """Give the batch the rules that are wanted now, and write them down. Until that is done no
+        others can be wanted, for those have to follow these."""
         with self._lock:
             rules, before = self._wanted, self._logged
             if before is None or rules.rules.fingerprint != before.rules.fingerprint:

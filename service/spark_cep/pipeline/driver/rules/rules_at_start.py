@@ -5,8 +5,8 @@ A first start refuses rules with a problem, and waits for a source that does not
 has run before goes on: what is wrong is rejected, and what ran before runs, if the schemas of what
 is read still fit it. A batch that is planned and not done has the rules that were logged for it;
 but where it is the first in which they see an event and three runs have failed in it, the rules
-that are new are set aside. Other rules' output does not depend on these, so a part of it that is
-written already fits the rest.
+that are new are set aside. The output of the other rules does not depend on
+them, so what is already written of it fits the rest.
 """
 
 from __future__ import annotations
@@ -159,17 +159,14 @@ class RulesAtStart:
         if logged is not None and self.overrides is not None:
             paused = overrides.pauses(logged.rules.paused)
             change = replace(change, rules=change.rules.pausing(paused))
-        planned, types = None, record_types(self._schemas)
-        if logged is not None and uncommitted is not None:
-            planned = uncommitted, CompiledRules.fitting(logged.rules, types)[0]
         # What ran may not fit the schemas of today.
-        compiled, unfit = CompiledRules.fitting(change.rules, types)
+        compiled, unfit = CompiledRules.fitting(change.rules, record_types(self._schemas))
         rules = compiled.rules
         warnings = [*rules.warnings, *warnings_of(rules, self._schemas)]
         rejected = (*change.rejected, *overrides.unreadable.values(), *unfit)
         status = self._status
         batches = BatchRules(
-            log, logged, compiled, planned, overrides, decided, status.begins, status.takes
+            log, logged, compiled, uncommitted, overrides, decided, status.begins, status.takes
         )
         status.wants(rules, rejected, warnings)
         return batches
@@ -196,9 +193,9 @@ def _without_crashing(
     begun: PartlyWritten | None,
     overrides: Overrides,
 ) -> LoggedRules:
-    """The rules of a batch that was begun, the first in which they see an event; without those that
-    are new, if it failed too often. Their old versions run instead, but for those that must not:
-    then they are paused."""
+    """The rules of a batch that was begun, the first in which they see an event. If it failed too
+    often, the new rules are left out and their old versions run instead, or are paused where they
+    must not run."""
     before = log.of(logged.batch - 1) if logged.batch > 0 else None
     if before is None or logged.attempts < _MOST_ATTEMPTS:
         return logged
