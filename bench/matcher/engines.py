@@ -17,7 +17,8 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, together
 from spark_cep.matcher.steps.held import Held
-from spark_cep.matcher.steps.matcher import ColumnarMatcher
+from spark_cep.matcher.steps.matcher import StepLoopRun
+from spark_cep.matcher.steps.tables import PlanTables
 from spark_cep.pattern.types import DOUBLE, STRING, RecordType
 
 #: What the events hold.
@@ -61,15 +62,15 @@ class Kernel:
 
     def prepare(self, rule: Partitioning) -> Runner:
         """A runner without state."""
-        return _KernelRunner(ColumnarMatcher(rule, TYPES))
+        return _KernelRunner(PlanTables(rule, TYPES))
 
 
 class _KernelRunner:
     """Does what the job does for a key group, from columns to what was found as columns: for each
     match and timeout its steps and events. State stays as arrays."""
 
-    def __init__(self, matcher: ColumnarMatcher) -> None:
-        self._matcher = matcher
+    def __init__(self, tables: PlanTables) -> None:
+        self._tables = tables
         self._held = Held.nothing()
         self._events = EventTable.empty()
         self._waiting: Batch | None = None
@@ -104,7 +105,9 @@ class _KernelRunner:
             [_vector(column[rows]) for column in columns] or None,
         )
         events = together([self._events, came])
-        run = self._matcher.run(self._held, events, key[rows], masks.tolist(), mask, watermark)
+        run = StepLoopRun(
+            self._tables, self._held, events, key[rows], masks.tolist(), mask, watermark
+        )
         matches = timeouts = 0
         for findings in run:
             matches += len(findings.match_key)

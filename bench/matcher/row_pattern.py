@@ -26,7 +26,7 @@ from spark_cep.columns.vectors import Numbers, Vector, nulls_of
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.loops import tables
-from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, RowPatternLoopRun
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.pattern.expressions import bind
 from spark_cep.pattern.sql import load_query
@@ -147,7 +147,9 @@ class _RowPatterns:
         ]
         events = EventTable(time, nothing, nothing, offset, nothing, columns)
         bits = self._bits_of_kinds[kind]
-        run = self._loops.run(self._states, events, key, watermark, self._names, bits)
+        run = RowPatternLoopRun(
+            self._loops, self._states, events, key, watermark, self._names, bits
+        )
         matches = timeouts = 0
         for found in run:
             kinds = np.bincount(found.results["kind"], minlength=tables.TIMED_OUT + 1)

@@ -11,12 +11,14 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState, Taken
+from spark_cep.matcher.keys import rule_states as states_of
 from spark_cep.model import Coordinates, LateEvent, TakenEvent
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.expressions import parse
 from spark_cep.pattern.tree import Rule
 from spark_cep.pattern.types import INT, STRING, RecordType
 from tests.oracle import Answer, Path, Seen
+from tests.reference.found import idle
 from tests.reference.job import ReferenceJob
 from tests.reference.local import LocalJob, Record
 
@@ -81,7 +83,7 @@ class BothMatchers:
         for matcher, state in zip(self.kernel._matchers, self.kernel._states, strict=True):
             held = {
                 (key, taken.event.at, taken.event.time)
-                for key, _, rule in matcher.rule_states(state.keys, state.names)
+                for key, _, rule in states_of(state.keys, state.names, matcher.slots)
                 for taken in _taken(rule)
             }
             assert len(state.keys.events) == len(held)
@@ -137,7 +139,7 @@ def remembered(job: LocalJob | ReferenceJob) -> dict[tuple[Any, str], Any]:
             state.deadline,
             state.quiet_until,
             state.paused,
-            state.limited and not state.idle,
+            state.limited and not idle(state),
         )
         for key, plan, state in job.rule_states()
     }

@@ -245,7 +245,7 @@ def test_tables_stay_bounded(entries: int, masks: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(tables, "MOST_ENTRIES", entries)
     monkeypatch.setattr(tables, "_MOST_MASKS", masks)
     both = many_rules(8)
-    known = both.kernel._matchers[0]._steps.matcher._tables
+    known = both.kernel._matchers[0]._steps.tables
     sizes = []
     for number in range(256):
         names = "".join(letter(bit) for bit in range(8) if number >> bit & 1)
@@ -403,7 +403,7 @@ pattern:
   - {step: b, after: next, where: "LAST(a.price + 0) < price"}
 """)
     (of_key,) = both.kernel._matchers
-    assert [call.rule for call in of_key._steps.matcher.calls] == [1]
+    assert [call.rule for call in of_key._steps.tables.calls] == [1]
     both.advance(written("a=1@1 b=2@2 a=5@3"), 3)
     both.reload()
     assert {plan.rule.id for _, plan, _ in both.kernel.rule_states()} == {"compiled", "called"}

@@ -19,6 +19,7 @@ from spark_cep.pattern.tree import Limits, OnLimit, Rule, Skip
 from tests.matcher.runs import END_OF_TIME, records
 from tests.matcher.strategies import rules, streams
 from tests.oracle import Seen
+from tests.reference.found import idle
 from tests.reference.keyed import KeyedMatcher, KeyState
 from tests.reference.local import EventReader, Record
 
@@ -204,7 +205,7 @@ def test_an_episode_is_reported_once(case: Case) -> None:
             episodes.append(Coordinates("t", 0, number))
         # Nothing dropped ends an episode only where something changed, or nothing is left.
         going_on = dropped or (going_on and state.limited)
-        going_on = going_on and not state.idle
+        going_on = going_on and not idle(state)
     event(f"episodes: {min(len(episodes), 3)}")
     assert run.letters == episodes
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
-from spark_cep.matcher.findings.found import Found
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.findings.partial import FOREVER, RuleState, order
+from spark_cep.matcher.findings.partial import FOREVER, RuleState
 from spark_cep.matcher.steps.reporting import StepReporter
 from spark_cep.model import Event
+from tests.reference.found import Found, idle, order
 from tests.reference.machine import Machine
 
 _MOST_ENTRIES = 65_536
@@ -80,7 +80,7 @@ class KeyedMatcher:
                 if rule_state is None:
                     rule_state = RuleState()
                     tested = self.machines[number].apply(rule_state, event, bits, found)
-                    if not rule_state.idle:
+                    if not idle(rule_state):
                         state.rules[number] = rule_state
                 else:
                     tested = self.machines[number].apply(rule_state, event, bits, found)
@@ -88,7 +88,7 @@ class KeyedMatcher:
                     applied[number] += 1
                     tests[number] += tested
                 if found.something:
-                    self._reporters[number].report(key, found, outputs)
+                    found.report(self._reporters[number], key, outputs)
                     found = Found()
         for number, count in applied.items():
             counted = {"events": count, "tested": tests[number]}
@@ -97,9 +97,9 @@ class KeyedMatcher:
             rule_state = state.rules[number]
             if rule_state.deadline <= watermark or self._cooling:
                 self.machines[number].advance(rule_state, watermark, found)
-                self._reporters[number].report(key, found, outputs)
+                found.report(self._reporters[number], key, outputs)
                 found = Found()
-            if rule_state.idle:
+            if idle(rule_state):
                 del state.rules[number]
 
     @staticmethod

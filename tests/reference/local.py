@@ -20,6 +20,7 @@ from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState
 from spark_cep.matcher.keys import KeysMatcher, KeysState
+from spark_cep.matcher.keys import rule_states as states_of
 from spark_cep.matcher.snapshot import decode, decode_batch, encode, encode_batch
 from spark_cep.model import Coordinates, DeadLetter, Event, LateEvent
 from spark_cep.pattern.expressions import ColumnPath, Expression, bind
@@ -201,7 +202,7 @@ class LocalJob:
         """What is remembered of rules of steps: key, rule, and the rule's state for the key."""
         for matcher, state in zip(self._matchers, self._states, strict=True):
             plans = matcher.partitioning.step_plans
-            for key, number, rule_state in matcher.rule_states(state.keys, state.names):
+            for key, number, rule_state in states_of(state.keys, state.names, matcher.slots):
                 yield key, plans[number], rule_state
 
     def reload(self) -> None:

@@ -14,9 +14,7 @@ from spark_cep.compiler.plan import GapAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Slot
 from spark_cep.matcher.findings.found import (
-    Expired,
     Failure,
-    Found,
     limit_failure,
     match_limit_failure,
     skip_failure,
@@ -34,6 +32,7 @@ from spark_cep.matcher.findings.partial import (
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.model import Event
 from spark_cep.pattern.tree import OnLimit
+from tests.reference.found import Expired, Found
 from tests.reference.limits import beyond, enforce, keep, pause
 from tests.reference.look_back_tests import LookBackTests
 from tests.reference.skip import release

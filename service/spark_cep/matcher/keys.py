@@ -3,7 +3,7 @@ is remembered of each key."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 
@@ -17,15 +17,20 @@ from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.batch.meaning import Meaning
-from spark_cep.matcher.engine import Engine, NewEvents, Remembered, State
+from spark_cep.matcher.engine import NewEvents, Remembered, Stored
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.findings.partial import FOREVER, RuleState
+from spark_cep.matcher.findings.partial import RuleState
+from spark_cep.matcher.row_pattern.instances import STORED as STORED_ROW_PATTERNS
 from spark_cep.matcher.row_pattern.instances import RowPatternInstances
 from spark_cep.matcher.row_pattern.keys import RowPatternRules
+from spark_cep.matcher.steps.held import STORED as STORED_STEPS
 from spark_cep.matcher.steps.held import Held
 from spark_cep.matcher.steps.held import rule_states as states_of
 from spark_cep.matcher.steps.keys import StepRules
+
+#: How the state of each engine is stored.
+ENGINES: tuple[Stored, ...] = (STORED_STEPS, STORED_ROW_PATTERNS)
 
 
 def _no_numbers() -> I64:
@@ -45,18 +50,8 @@ class KeysState:
 
     @property
     def remembered(self) -> tuple[Remembered, ...]:
-        """The state of each engine."""
+        """The state of each engine, in the order of ``ENGINES``."""
         return self.held, self.row_patterns
-
-    @property
-    def deadline(self) -> int:
-        """The watermark at which something is due; ``FOREVER`` for never."""
-        return min(int(each.due.min(initial=FOREVER)) for each in self.remembered)
-
-    @property
-    def idle(self) -> bool:
-        """Return whether there is nothing to remember."""
-        return not any(len(each.instances) for each in self.remembered)
 
 
 class KeysMatcher:
@@ -77,7 +72,7 @@ class KeysMatcher:
     @property
     def slots(self) -> Sequence[SlotType]:
         """The columns of events."""
-        return self._steps.matcher.slots
+        return self._steps.tables.slots
 
     @cached_property
     def fingerprints(self) -> list[str]:
@@ -104,6 +99,12 @@ class KeysMatcher:
         What is found comes in pieces of bounded size; ``state`` has moved when they have been
         taken.
         """
+        for outputs in self._advance(state, batch, watermark, names):
+            yield outputs if self._columns else outputs.as_objects()
+
+    def _advance(
+        self, state: KeysState, batch: InputBatch, watermark: int, names: Names
+    ) -> Iterator[Outputs]:
         keys, places = with_more(state.keys, batch.keys)
         key = places[batch.key]
         order = _in_order(batch.events, key, names)
@@ -112,10 +113,8 @@ class KeysMatcher:
         # Their order is all that microseconds are for, but in SQL.
         known = together([state.events, replace(new, micros=None)])
         fresh = NewEvents(known, keys, batch.masks, key, mask, new.all_micros)
-        held = yield from self._run(self._steps, state.held, fresh, watermark, names)
-        in_sql = yield from self._run(
-            self._row_patterns, state.row_patterns, fresh, watermark, names
-        )
+        held = yield from self._steps.run(state.held, fresh, watermark, names)
+        in_sql = yield from self._row_patterns.run(state.row_patterns, fresh, watermark, names)
         state.held, state.row_patterns = held, in_sql
         # Keys of which nothing is remembered lose their number.
         kept = reduce(np.union1d, [each.events for each in state.remembered])
@@ -128,25 +127,10 @@ class KeysMatcher:
         for each in state.remembered:
             each.renumber(key_number, event_number)
 
-    def _run(
-        self, engine: Engine[State], state: State, fresh: NewEvents, watermark: int, names: Names
-    ) -> Generator[Outputs, None, State]:
-        """Yield what an engine finds; returns the state that it leaves."""
-        run = engine.run(state, fresh, watermark, names)
-        for outputs in run:
-            yield outputs if self._columns else outputs.as_objects()
-        return run.state
-
     def live(self, state: KeysState, names: Names) -> Iterator[PartialMatch]:
         """The partial matches, key by key; behind them those of rules in SQL."""
         yield from self._steps.live(state.held, state.events, state.keys, names)
         yield from self._row_patterns.live(state.row_patterns, state.events, state.keys, names)
-
-    def rule_states(
-        self, state: KeysState, names: Names
-    ) -> Iterator[tuple[str | None, int, RuleState]]:
-        """Yield the state of rules of steps as objects: key, rule number, state."""
-        return rule_states(state, names, self.slots)
 
 
 def _numbers(used: I64, count: int) -> I64:

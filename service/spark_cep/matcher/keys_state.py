@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +11,6 @@ from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Flags, texts_together
 from spark_cep.matcher.batch.events import together
 from spark_cep.matcher.keys import KeysState
-from spark_cep.matcher.row_pattern.instances import RowPatternInstances
-from spark_cep.matcher.steps.held import Held
 
 
 def joined(states: Sequence[KeysState]) -> KeysState:
@@ -24,14 +23,14 @@ def joined(states: Sequence[KeysState]) -> KeysState:
     keys = _starts([len(state.keys) for state in states])
     events = _starts([len(state.events) for state in states])
     return KeysState(
-        keys=texts_together([state.keys for state in states]),
-        events=together([state.events for state in states]),
-        event_key=np.concatenate(
+        texts_together([state.keys for state in states]),
+        together([state.events for state in states]),
+        np.concatenate(
             [state.event_key + start for state, start in zip(states, keys, strict=True)]
         ),
-        held=Held.together([state.held for state in states], keys, events),
-        row_patterns=RowPatternInstances.together(
-            [state.row_patterns for state in states], keys, events
+        *(
+            type(parts[0]).together(parts, keys, events)
+            for parts in zip(*(state.remembered for state in states), strict=True)
         ),
     )
 
@@ -44,12 +43,12 @@ def chosen(state: KeysState, wanted: Flags) -> KeysState:
         return KeysState()
     of_events = wanted[state.event_key]
     keys, events = np.cumsum(wanted) - 1, np.cumsum(of_events) - 1
+    parts: list[Any] = [part.of_keys(wanted, of_events) for part in state.remembered]
     found = KeysState(
-        keys=state.keys.take(np.flatnonzero(wanted)),
-        events=state.events.take(np.flatnonzero(of_events)),
-        event_key=keys[state.event_key[of_events]],
-        held=state.held.of_keys(wanted, of_events),
-        row_patterns=state.row_patterns.of_keys(wanted, of_events),
+        state.keys.take(np.flatnonzero(wanted)),
+        state.events.take(np.flatnonzero(of_events)),
+        keys[state.event_key[of_events]],
+        *parts,
     )
     for remembered in found.remembered:
         remembered.renumber(keys, events)

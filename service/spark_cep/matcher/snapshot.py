@@ -1,9 +1,10 @@
 """The state of many keys, and waiting events, as blocks of packed columns and back.
 
-The columns of both are listed in ``_OF_STATE`` and ``_OF_BATCH``; behind them come those of the
-events. Rows of a key stand together in each table, keys in their order, and refer to rows of the
-same key: ``first``, ``last``, ``previous`` and ``event`` count from the key's first row. So any
-keys can be read without the others. Of a key without instances nothing is remembered any more.
+The columns of both are listed in ``_OF_STATE`` and ``_OF_BATCH``, those of engines by themselves
+(:data:`spark_cep.matcher.keys.ENGINES`); behind them come those of the events. Rows of a key stand
+together in each table, keys in their order, and refer to rows of the same key: numbers of events,
+and of rows of other tables, count from the key's first. So any keys can be read without the others.
+Of a key without instances nothing is remembered any more.
 
 A rule is a number that the caller gives it. Instances of unknown numbers are left out.
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,44 +24,30 @@ from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Flags, Vector, no_texts, nulls_like
 from spark_cep.matcher.batch.events import EventTable, micros_or_none
 from spark_cep.matcher.batch.input_batch import InputBatch
-from spark_cep.matcher.keys import KeysState
+from spark_cep.matcher.engine import Remembered
+from spark_cep.matcher.keys import ENGINES, KeysState
 from spark_cep.matcher.keys_state import chosen
-from spark_cep.matcher.row_pattern import instances as row_pattern_instances
-from spark_cep.matcher.row_pattern.instances import RowPatternInstances
-from spark_cep.matcher.row_pattern.loops import tables as row_tables
-from spark_cep.matcher.steps.held import INSTANCE, NODE, Held, due_of
-from spark_cep.matcher.steps.loops.kernel_tables import FINISHED, PARTIAL
 
 #: Formats of blocks.
 STATE, BATCH = 6, 5
 
-(
-    _KEYS, _INSTANCES, _PARTIALS, _FINISHED, _NODES, _SQL_INSTANCES, _SQL_THREADS, _SQL_NODES,
-    _SQL_ROWS,
-    _EVENTS_OF_STATE,
-) = range(10)  # fmt: skip
-_INSTANCE = (
-    "rule", "deadline", "quiet", "paused", "limited", "events_bound", "partials", "finished",
-)  # fmt: skip
-_PARTIAL = ("state", "first", "last", "deadline", "matched")
-_FINISHED_FIELDS = ("first", "last", "time")
-_NODE = ("previous", "step", "event")
-_SQL_INSTANCE = tuple(name for name in row_pattern_instances.INSTANCE.names or () if name != "key")
-_SQL_THREAD = ("at", "node", "length")
-_SQL_NODE = ("previous", "label")
-_SQL_ROW = ("event", "bits", "micros")
+#: The tables of a state: keys, those of each engine, events.
+_KEYS = 0
+_TABLES = {
+    (engine, table.name): (number, table)
+    for number, (engine, table) in enumerate(
+        ((engine, table) for engine, stored in enumerate(ENGINES) for table in stored.tables), 1
+    )
+}
+_INSTANCES = [_TABLES[engine, "instances"][0] for engine in range(len(ENGINES))]
+_EVENTS_OF_STATE = len(_TABLES) + 1
+_OF_KEYS = [*(n for n, table in _TABLES.values() if table.of_keys), _EVENTS_OF_STATE]
 _EVENT = ("time", "topic", "partition", "offset", "type")
 #: Table and name of each column; of keys the text, and how many rows they have in other tables.
-_OF_STATE = (
-    *((_KEYS, name) for name in ("key", "instances", "nodes", "sql_instances", "events")),
-    *((_INSTANCES, name) for name in _INSTANCE),
-    *((_PARTIALS, name) for name in _PARTIAL),
-    *((_FINISHED, name) for name in _FINISHED_FIELDS),
-    *((_NODES, name) for name in _NODE),
-    *((_SQL_INSTANCES, name) for name in _SQL_INSTANCE),
-    *((_SQL_THREADS, name) for name in _SQL_THREAD),
-    *((_SQL_NODES, name) for name in _SQL_NODE),
-    *((_SQL_ROWS, name) for name in _SQL_ROW),
+_OF_STATE: tuple[tuple[int, str | int], ...] = (
+    (_KEYS, "key"),
+    *((_KEYS, number) for number in _OF_KEYS),
+    *((number, name) for number, table in _TABLES.values() for name in table.columns),
     *((_EVENTS_OF_STATE, name) for name in (*_EVENT, "payload")),
 )
 _MASKS, _EVENTS_OF_BATCH = 1, 2
@@ -71,74 +59,82 @@ _OF_BATCH = (
 _PLACE = {column: place for place, column in enumerate(_OF_STATE)}
 
 
+class _Rows(NamedTuple):
+    """The rows of a table by the key of each: their order, how many each key has, and by row its
+    place among those of its key."""
+
+    order: I64
+    counts: I64
+    places: I64
+
+    @classmethod
+    def of(cls, keys: I64, count: int) -> _Rows:
+        """Rows of these of ``count`` keys."""
+        order, counts = np.argsort(keys, kind="stable"), np.bincount(keys, minlength=count)
+        return cls(order, counts, _inverse(order) - _starts(counts)[keys])
+
+
 def encode(
     state: KeysState, numbers: Sequence[int], homes: I64 | None = None, count: int = 1
 ) -> list[bytes]:
     """The state as ``count`` blocks. ``homes``: the block of each key; ``numbers``: by rule, what
     names it."""
+    if not count:
+        return []
     homes = np.zeros(len(state.keys), np.int64) if homes is None else homes
     order = np.argsort(homes, kind="stable")
     rank = _inverse(order)
-    held = state.held
-    instance_key = rank[held.instances["key"]]
     event_key = rank[state.event_key]
-    of_partial = np.repeat(instance_key, held.instances["partials"])
-    of_finished = np.repeat(instance_key, held.instances["finished"])
-    of_node = event_key[held.nodes["event"]]
-    rows = [
-        np.argsort(key, kind="stable") for key in (instance_key, of_partial, of_finished, of_node)
-    ]
-    event_rows = np.argsort(event_key, kind="stable")
-    sql_key = rank[state.row_patterns.instances["key"]]
-    in_sql = state.row_patterns.take(np.argsort(sql_key, kind="stable"))
-    sql_key = np.sort(sql_key)
-    of_sql = {
-        table: np.repeat(sql_key, in_sql.instances[name])
-        for table, name in ((_SQL_THREADS, "threads"), (_SQL_NODES, "nodes"), (_SQL_ROWS, "rows"))
-    }
-    instances, partials, finished, nodes = (
-        table[of_table] for table, of_table in zip(held, rows, strict=True)
-    )
-    counts = {
-        table: np.bincount(key, minlength=len(order))
-        for table, key in (
-            (_INSTANCES, instance_key), (_PARTIALS, of_partial), (_FINISHED, of_finished),
-            (_NODES, of_node), (_SQL_INSTANCES, sql_key), *of_sql.items(),
-            (_EVENTS_OF_STATE, event_key),
-        )
-    }  # fmt: skip
-    # Places within the rows of a key.
-    event_at = _inverse(event_rows) - _starts(counts[_EVENTS_OF_STATE])[event_key]
-    node_at = _inverse(rows[_NODES - _INSTANCES]) - _starts(counts[_NODES])[of_node]
-    for table in (partials, finished):
-        table["first"] = event_at[table["first"]]
-        table["last"] = node_at[table["last"]]
-    previous = nodes["previous"]
-    nodes["previous"] = np.where(previous == NONE, NONE, node_at[previous]) if len(nodes) else 0
-    nodes["event"] = event_at[nodes["event"]]
-    names = np.array(numbers, np.int64)
-    instances["rule"] = names[instances["rule"]] if len(instances) else 0
-    in_sql.instances["rule"] = names[in_sql.instances["rule"]] if len(in_sql) else 0
-    in_sql.rows = row_pattern_instances.moved_rows(in_sql.rows, event_at)
+    rows = {_EVENTS_OF_STATE: _Rows.of(event_key, len(order))}
+    columns = []
+    for engine, part in enumerate(state.remembered):
+        columns += _columns(engine, part, rank, event_key, numbers, rows)
+    events = state.events.take(rows[_EVENTS_OF_STATE].order)
     columns = [
         PackedColumn(_KEYS, state.keys.take(order)),
-        *(
-            PackedColumn(_KEYS, counts[table])
-            for table in (_INSTANCES, _NODES, _SQL_INSTANCES, _EVENTS_OF_STATE)
-        ),
-        *(PackedColumn(_INSTANCES, instances[name]) for name in _INSTANCE),
-        *(PackedColumn(_PARTIALS, partials[name]) for name in _PARTIAL),
-        *(PackedColumn(_FINISHED, finished[name]) for name in _FINISHED_FIELDS),
-        *(PackedColumn(_NODES, nodes[name]) for name in _NODE),
-        *(PackedColumn(_SQL_INSTANCES, in_sql.instances[name]) for name in _SQL_INSTANCE),
-        *(PackedColumn(_SQL_THREADS, in_sql.threads[name]) for name in _SQL_THREAD),
-        *(PackedColumn(_SQL_NODES, in_sql.nodes[name]) for name in _SQL_NODE),
-        *(PackedColumn(_SQL_ROWS, in_sql.rows[name]) for name in _SQL_ROW),
-        *_event_columns(_EVENTS_OF_STATE, state.events.take(event_rows)),
+        *(PackedColumn(_KEYS, rows[table].counts) for table in _OF_KEYS),
+        *columns,
+        *_event_columns(_EVENTS_OF_STATE, events),
     ]
     key_ends = np.searchsorted(homes[order], np.arange(count), "right")
-    ends = [key_ends, *(np.cumsum([0, *counts[table]])[key_ends] for table in sorted(counts))]
-    return blocks(STATE, columns, ends)
+    ends = [np.cumsum([0, *rows[table].counts])[key_ends] for table in sorted(rows)]
+    return blocks(STATE, columns, [key_ends, *ends])
+
+
+def _columns(
+    engine: int,
+    part: Remembered,
+    rank: I64,
+    event_key: I64,
+    numbers: Sequence[int],
+    rows: dict[int, _Rows],
+) -> list[PackedColumn]:
+    """The columns of what an engine remembers, and in ``rows`` those of its tables. ``rank``: by
+    key, its place; ``event_key``: the place of each event's."""
+    of_engine = [
+        (number, table, getattr(part, table.name))
+        for (of, _), (number, table) in _TABLES.items()
+        if of == engine
+    ]
+    instance_key = rank[part.instances["key"]]
+    for number, table, values in of_engine:
+        if not table.of_keys:
+            keys = np.repeat(instance_key, part.instances[table.name])
+        else:
+            keys = instance_key if number in _INSTANCES else event_key[values["event"]]
+        rows[number] = _Rows.of(keys, len(rank))
+    columns = []
+    for number, table, whole in of_engine:
+        values = whole[rows[number].order]
+        for name in table.events:
+            values[name] = rows[_EVENTS_OF_STATE].places[values[name]]
+        for name, of in table.rows.items():
+            inner = values[name] != NONE
+            values[name][inner] = rows[_TABLES[engine, of][0]].places[values[name][inner]]
+        if number in _INSTANCES:
+            values["rule"] = np.array(numbers, np.int64)[values["rule"]] if len(values) else 0
+        columns += [PackedColumn(number, values[name]) for name in table.columns]
+    return columns
 
 
 def encode_batch(batch: InputBatch) -> bytes:
@@ -197,7 +193,7 @@ class StoredKeys:
     def forgotten(self) -> Flags:
         """Per bucket, whether it has something of rules that are gone."""
         found = np.zeros(len(self.sizes), bool)
-        for table in (_INSTANCES, _SQL_INSTANCES):
+        for table in _INSTANCES:
             names, blocks = self._packed.different(_PLACE[table, "rule"])
             found[self._homes[blocks[_now(names, self._rules) == NONE]]] = True
         return found
@@ -227,32 +223,27 @@ class StoredKeys:
     def due(self, buckets: Flags) -> tuple[I64, I64]:
         """The rows of some buckets, and for each the watermark at which something is due of it;
         ``FOREVER`` for never."""
-        rows, instances = self._rows(_KEYS, buckets), self._rows(_INSTANCES, buckets)
-        of_instances = due_of(
-            *(self._instance(name, instances) for name in ("deadline", "quiet", "finished"))
-        )
-        of_instances[_now(self._instance("rule", instances), self._rules) == NONE] = FOREVER
-        in_sql = self._rows(_SQL_INSTANCES, buckets)
-        of_sql = self._packed.numbers(_PLACE[_SQL_INSTANCES, "due"], in_sql)
-        rules = self._packed.numbers(_PLACE[_SQL_INSTANCES, "rule"], in_sql)
-        of_sql[_now(rules, self._rules) == NONE] = FOREVER
-        due = np.minimum(
-            _least_of(of_instances, self._count("instances", rows)),
-            _least_of(of_sql, self._count("sql_instances", rows)),
-        )
+        rows = self._rows(_KEYS, buckets)
+        due = np.full(len(rows), FOREVER, np.int64)
+        for stored, table in zip(ENGINES, _INSTANCES, strict=True):
+            instances = self._rows(table, buckets)
+            read = partial(self._column, table, rows=instances)
+            of_instances = stored.due(read)
+            of_instances[_now(read("rule"), self._rules) == NONE] = FOREVER
+            np.minimum(due, _least_of(of_instances, self._column(_KEYS, table, rows)), out=due)
         return rows, due
 
     def _remembered(self, rows: I64) -> Flags:
         """Return whether something is remembered of the keys of some rows."""
-        return (self._count("instances", rows) > 0) | (self._count("sql_instances", rows) > 0)
+        remembered = np.zeros(len(rows), bool)
+        for table in _INSTANCES:
+            remembered |= self._column(_KEYS, table, rows) > 0
+        return remembered
 
-    def _instance(self, name: str, rows: I64) -> I64:
-        return self._packed.numbers(_PLACE[_INSTANCES, name], rows)
+    def _column(self, table: int, name: str | int, rows: I64) -> I64:
+        return self._packed.numbers(_PLACE[table, name], rows)
 
-    def _count(self, name: str, rows: I64) -> I64:
-        return self._packed.numbers(_PLACE[_KEYS, name], rows)
-
-    def _of_rows(self, column: tuple[int, str], table: int, rows: I64) -> tuple[I64, I64]:
+    def _of_rows(self, column: tuple[int, str | int], table: int, rows: I64) -> tuple[I64, I64]:
         """The rows in another table that belong to some rows, and how many belong to each.
         ``column`` has these counts for all."""
         place = _PLACE[column]
@@ -265,70 +256,52 @@ class StoredKeys:
 
     def chosen(self, rows: I64) -> KeysState:
         """Return the state of the keys of some rows, in ascending order."""
-        rows = rows[self._remembered(rows)]
+        if len(rows):
+            rows = rows[self._remembered(rows)]
         if not len(rows):
             return KeysState()
-        of_instances, instances_of = self._of_rows((_KEYS, "instances"), _INSTANCES, rows)
-        of_nodes, nodes_of = self._of_rows((_KEYS, "nodes"), _NODES, rows)
-        of_sql, sql_of = self._of_rows((_KEYS, "sql_instances"), _SQL_INSTANCES, rows)
-        of_events, events_of = self._of_rows((_KEYS, "events"), _EVENTS_OF_STATE, rows)
-        of_partials, _ = self._of_rows((_INSTANCES, "partials"), _PARTIALS, of_instances)
-        of_finished, _ = self._of_rows((_INSTANCES, "finished"), _FINISHED, of_instances)
-        numbers = np.arange(len(rows))
-        held = Held(
-            self._table(_INSTANCES, INSTANCE, _INSTANCE, of_instances),
-            self._table(_PARTIALS, PARTIAL, _PARTIAL, of_partials),
-            self._table(_FINISHED, FINISHED, _FINISHED_FIELDS, of_finished),
-            self._table(_NODES, NODE, _NODE, of_nodes),
-        )
-        instances, nodes = held.instances, held.nodes
-        instances["rule"] = _now(instances["rule"], self._rules)
-        instances["key"] = np.repeat(numbers, instances_of)
-        event_start, node_start = _starts(events_of), _starts(nodes_of)
-        for table, each in ((held.partials, "partials"), (held.finished, "finished")):
-            key = np.repeat(instances["key"], instances[each])
-            table["first"] += event_start[key].astype(np.int32)
-            table["last"] += node_start[key].astype(np.int32)
-        key = np.repeat(numbers, nodes_of)
-        nodes["event"] += event_start[key].astype(np.int32)
-        inner = nodes["previous"] != NONE
-        nodes["previous"][inner] += node_start[key[inner]].astype(np.int32)
+        events, of_keys = self._of_rows((_KEYS, _EVENTS_OF_STATE), _EVENTS_OF_STATE, rows)
         state = KeysState(
             self.texts(rows).compacted(),
-            _events(self._packed, _PLACE[_EVENTS_OF_STATE, "time"], of_events),
-            np.repeat(numbers, events_of),
-            held,
-            self._row_patterns(of_sql, np.repeat(numbers, sql_of), event_start),
+            _events(self._packed, _PLACE[_EVENTS_OF_STATE, "time"], events),
+            np.repeat(np.arange(len(rows)), of_keys),
+            *(self._part(engine, rows, _starts(of_keys)) for engine in range(len(ENGINES))),
         )
         return _known(state)
 
-    def _row_patterns(self, rows: I64, keys: I64, events: I64) -> RowPatternInstances:
-        """Instances of rules in SQL. ``keys``: the number of each one's; ``events``: by key, where
-        its events begin."""
-        if not len(rows):
-            return RowPatternInstances()
-        threads, nodes, of_instances = (
-            self._of_rows((_SQL_INSTANCES, name), table, rows)
-            for name, table in (
-                ("threads", _SQL_THREADS), ("nodes", _SQL_NODES), ("rows", _SQL_ROWS)
-            )
-        )  # fmt: skip
-        found = RowPatternInstances(
-            self._table(_SQL_INSTANCES, row_pattern_instances.INSTANCE, _SQL_INSTANCE, rows),
-            self._table(_SQL_THREADS, row_tables.THREAD, _SQL_THREAD, threads[0]),
-            self._table(_SQL_NODES, row_tables.NODE, _SQL_NODE, nodes[0]),
-            self._table(_SQL_ROWS, row_pattern_instances.ROW, _SQL_ROW, of_instances[0]),
-        )
-        found.instances["key"] = keys
-        found.instances["rule"] = _now(found.instances["rule"], self._rules)
-        found.rows["event"] += events[np.repeat(keys, of_instances[1])]
-        return found
-
-    def _table(self, table: int, kind: np.dtype[Any], names: Sequence[str], rows: I64) -> Any:
-        found = np.zeros(len(rows), kind)
-        for name in names:
-            found[name] = self._packed.numbers(_PLACE[table, name], rows)
-        return found
+    def _part(self, engine: int, rows: I64, first_event: I64) -> Any:
+        """What an engine remembers of some keys; ``first_event``: by key."""
+        stored, of_instances = ENGINES[engine], _INSTANCES[engine]
+        instances, counts = self._of_rows((_KEYS, of_instances), of_instances, rows)
+        if not len(instances):
+            return stored.nothing
+        instance_key = np.repeat(np.arange(len(rows)), counts)
+        tables, keys, starts = {}, {}, {}
+        for table in stored.tables:
+            number, _ = _TABLES[engine, table.name]
+            if table.of_keys:
+                at, counts = self._of_rows((_KEYS, number), number, rows)
+                keys[table.name] = np.repeat(np.arange(len(rows)), counts)
+                starts[table.name] = _starts(counts)
+            else:
+                at, counts = self._of_rows((of_instances, table.name), number, instances)
+                keys[table.name] = np.repeat(instance_key, counts)
+            tables[table.name] = found = np.zeros(len(at), table.kind)
+            first, count = _PLACE[number, table.columns[0]], len(table.columns)
+            for name, column in zip(
+                table.columns, self._packed.several(first, count, at), strict=True
+            ):
+                found[name] = column
+        for table in stored.tables:
+            found, key = tables[table.name], keys[table.name]
+            for name in table.events:
+                found[name] += first_event[key].astype(found[name].dtype)
+            for name, of in table.rows.items():
+                inner = found[name] != NONE
+                found[name][inner] += starts[of][key[inner]].astype(found[name].dtype)
+        tables["instances"]["key"] = instance_key
+        tables["instances"]["rule"] = _now(tables["instances"]["rule"], self._rules)
+        return stored.of(*tables.values())
 
     def gone(self, rows: I64) -> Bytes:
         """The keys of those of some rows that say that nothing is remembered any more."""
@@ -344,12 +317,13 @@ def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
 def _known(state: KeysState) -> KeysState:
     """The state without instances of unknown rules. Nodes of keys that have others go with the next
     run."""
-    held, in_sql = state.held, state.row_patterns
-    known, known_in_sql = held.instances["rule"] != NONE, in_sql.instances["rule"] != NONE
-    if known.all() and known_in_sql.all():
+    known = [part.instances["rule"] != NONE for part in state.remembered]
+    if all(each.all() for each in known):
         return state
-    state.row_patterns = in_sql.take(np.flatnonzero(known_in_sql))
-    state.held = held.of_instances(known)
+    parts: list[Any] = [
+        part.of_instances(each) for part, each in zip(state.remembered, known, strict=True)
+    ]
+    state = KeysState(state.keys, state.events, state.event_key, *parts)
     used = np.zeros(len(state.keys), bool)
     for remembered in state.remembered:
         used[remembered.instances["key"]] = True
@@ -387,8 +361,7 @@ def _event_columns(table: int, events: EventTable) -> list[PackedColumn]:
 
 def _events(packed: PackedColumns, first: int, rows: I64) -> EventTable:
     """Events whose columns begin with the ``first``."""
-    numbers = [packed.numbers(first + place, rows) for place in range(len(_EVENT))]
-    time, topic, partition, offset, kind = numbers
+    time, topic, partition, offset, kind = packed.several(first, len(_EVENT), rows)
     payload = first + len(_EVENT)
     original = _as_bytes(packed.vector(payload, rows))
     columns = [packed.vector(column, rows) for column in range(payload + 1, packed.columns)]

@@ -15,9 +15,18 @@ from spark_cep.codecs.output.fields import RECORDS, Contract, Record
 from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import schema_text, with_tables
+from spark_cep.codecs.output.values import output_value
 from spark_cep.columns.vectors import Bytes, reader
 from tests.codecs.output.test_outputs import noon
-from tests.codecs.output.test_result_columns import OUTPUT_TOPICS, both, plan, stream
+from tests.codecs.output.test_result_columns import (
+    EVENT,
+    OUTPUT_TOPICS,
+    both,
+    in_sql,
+    plan,
+    rows_of_letters,
+    stream,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -83,15 +92,22 @@ class JsonResults:
             elif isinstance(value, np.ndarray):
                 value = value[row].item()
             elif isinstance(value, Sequence):
-                value = {each.name: reader(each.values, each.kind)(row) for each in value}
+                value = {
+                    each.name: output_value(reader(each.values, each.kind)(row)) for each in value
+                }
             found[field.name] = bool(value) if field.type.value == "boolean" else value
         return found
 
 
 def test_another_format_needs_the_table_alone() -> None:
-    """Its records of columns are those of objects, too."""
+    """Its records of columns are those of objects, too: of both engines."""
     encode = OutputEncoder(OUTPUT_TOPICS, JsonResults(), noon)
     as_objects, as_columns, job = both(plan(), stream(300), encode)
+    clause = "ORDER BY ts MEASURES LAST(a.v) AS last, k AS k PATTERN (a) DEFINE a AS v = 1"
+    of_sql, types = in_sql(clause, EVENT)
+    letters = rows_of_letters([{"v": number % 3} for number in range(9)])
+    more_objects, more_columns, _ = both(of_sql, letters, encode, types)
+    as_objects, as_columns = as_objects + more_objects, as_columns + more_columns
     parsed = [
         [(r.topic, r.key, r.headers, json.loads(r.value or b"")) for r in records]
         for records in (as_objects, as_columns)

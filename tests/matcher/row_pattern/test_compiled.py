@@ -22,6 +22,7 @@ from spark_cep.matcher.row_pattern.calls import RowPatternCalls
 from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.loops import found_loops, key_loop
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
+from spark_cep.matcher.row_pattern.matcher import RowPatternLoopRun
 from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
@@ -397,5 +398,5 @@ def _found(matcher: Loops, rows: Sequence[tuple[str, Any]]) -> RunFindings:
     table = EventTable.of(events, names, matcher.slots)
     bits, failures = matcher.row_bits_of(table, names)
     key = np.zeros(len(rows), np.int64)
-    (found,) = matcher.run(RowPatternStates(), table, key, 10, names, bits)
+    (found,) = RowPatternLoopRun(matcher, RowPatternStates(), table, key, 10, names, bits)
     return replace(found, failures=[*failures, *found.failures])

@@ -65,7 +65,7 @@ class Loops(CompiledRowPattern):
     ) -> RowPatternLoopRun:
         """Run with the bits of rows computed from their columns."""
         bits, _ = self.row_bits_of(events, names)
-        return self.run(states, events, key, watermark, names, bits, closed=closed)
+        return RowPatternLoopRun(self, states, events, key, watermark, names, bits, closed=closed)
 
     def states_of(self, given: Sequence[KeyState], names: Names) -> RowPatternStates:
         """The states of the reference as arrays."""

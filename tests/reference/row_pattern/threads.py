@@ -8,6 +8,7 @@ from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.row_pattern.distinction import Distinction
 from spark_cep.compiler.row_pattern.program import Done, End, Jump, Label, Save, Split, Start
 from spark_cep.matcher.row_pattern.evaluation import Binder, View
+from tests.reference.row_pattern.conditions import condition
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 
 
@@ -18,8 +19,8 @@ class ThreadRunner:
         self._program = plan.program
         numbers = {variable: number for number, variable in enumerate(plan.query.variables)}
         self._conditions = {
-            numbers[variable]: binder.condition(condition)
-            for variable, condition in plan.query.defines.items()
+            numbers[variable]: condition(binder, defined)
+            for variable, defined in plan.query.defines.items()
         }
         self._distinctions = [
             [(each, frozenset(map(numbers.__getitem__, each.variables))) for each in of_place]

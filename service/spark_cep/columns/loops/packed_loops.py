@@ -189,17 +189,19 @@ def locate(data, starts, tables, tags, nulls_at, least, width, numbers_at, bytes
 
 @compiled
 def read_numbers(data, numbers_at, least, width, starts, rows, out):
-    """The numbers of some rows, which are in ascending order."""
-    block = 0
-    for number in range(len(rows)):
-        row = rows[number]
-        while row >= starts[block + 1]:
-            block += 1
-        wide = width[block]
-        value = np.uint64(least[block])
-        if wide:
-            value += little_endian(data, numbers_at[block] + (row - starts[block]) * wide, wide)
-        out[number] = np.int64(value)
+    """The numbers of some rows, which are in ascending order, of some columns of a table."""
+    for column in range(len(out)):
+        block = 0
+        for number in range(len(rows)):
+            row = rows[number]
+            while row >= starts[block + 1]:
+                block += 1
+            wide = width[column, block]
+            value = np.uint64(least[column, block])
+            if wide:
+                at = numbers_at[column, block] + (row - starts[block]) * wide
+                value += little_endian(data, at, wide)
+            out[column, number] = np.int64(value)
 
 
 @compiled

@@ -1,22 +1,11 @@
-"""Findings for one rule and key: matches, timeouts, failures, counts."""
+"""Failures of rules at events."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spark_cep.compiler.plan import Plan
-from spark_cep.matcher.findings.partial import Finished, Taken
 from spark_cep.model import Event
-
-
-class Expired(NamedTuple):
-    """A partial match that ran out of time."""
-
-    first: Event
-    last: Taken
-    deadline: int
-    matched: bool
 
 
 class Failure(NamedTuple):
@@ -26,32 +15,6 @@ class Failure(NamedTuple):
     step: str | None
     event: Event
     detail: str
-
-
-@dataclass(slots=True)
-class Found:
-    """The findings of one call; the caller empties it."""
-
-    matches: list[Finished] = field(default_factory=list)
-    timeouts: list[Expired] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    started: int = 0
-    pruned: int = 0
-    dropped: int = 0
-    dropped_matches: int = 0
-
-    @property
-    def something(self) -> bool:
-        """Return whether there is anything to report."""
-        return bool(
-            self.started
-            or self.matches
-            or self.timeouts
-            or self.failures
-            or self.pruned
-            or self.dropped
-            or self.dropped_matches
-        )
 
 
 def limit_failure(plan: Plan, event: Event, dropped: int) -> Failure:

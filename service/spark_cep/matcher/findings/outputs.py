@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from spark_cep.match_ids import match_id
 from spark_cep.matcher.findings.results import Results
-from spark_cep.model import DeadLetter, Event, Match, MatchRow, TakenEvent, Timeout
+from spark_cep.model import DeadLetter, Event, Match, MatchRow, Timeout
 from spark_cep.pattern.tree import Rule
 
 
@@ -48,59 +46,10 @@ class Outputs:
 
 
 class Reporter:
-    """Puts together the output values of one rule, and counts them."""
+    """Puts together the dead letters of one rule, and counts what is found."""
 
     def __init__(self, rule: Rule) -> None:
         self._id, self._version = rule.id, rule.version
-
-    def match(
-        self,
-        outputs: Outputs,
-        key: str | None,
-        steps: Mapping[str, Sequence[TakenEvent]],
-        start: int,
-        time: int,
-        measures: Mapping[str, Any],
-    ) -> None:
-        """Append a match."""
-        outputs.matches.append(
-            Match(
-                match_id=match_id(self._id, self._version, key, steps),
-                rule_id=self._id,
-                rule_version=self._version,
-                key=key,
-                start=start,
-                time=time,
-                steps=steps,
-                measures=measures,
-            )
-        )
-
-    def timeout(
-        self,
-        outputs: Outputs,
-        key: str | None,
-        steps: Mapping[str, Sequence[TakenEvent]],
-        start: int,
-        deadline: int,
-        measures: Mapping[str, Any],
-        *,
-        already_matched: bool,
-    ) -> None:
-        """Append a timeout."""
-        outputs.timeouts.append(
-            Timeout(
-                match_id=match_id(self._id, self._version, key, steps),
-                rule_id=self._id,
-                rule_version=self._version,
-                key=key,
-                start=start,
-                deadline=deadline,
-                already_matched=already_matched,
-                steps=steps,
-                measures=measures,
-            )
-        )
 
     def dead_letter(
         self, outputs: Outputs, reason: str, event: Event, detail: str, step: str | None = None

@@ -80,14 +80,3 @@ class RuleState:
     paused: bool = False
     limited: bool = False
     events_at_most: int = 0
-
-    @property
-    def idle(self) -> bool:
-        """Return whether nothing needs to be remembered."""
-        return not (self.partials or self.finished or self.paused or self.quiet_until is not None)
-
-
-def order(event: Event) -> tuple[int, int, tuple[str, int, int]]:
-    """Events are applied, and starts compared, in this order: time, to the microsecond, then
-    coordinates."""
-    return event.time, event.micros, event.at

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.model import Event
-from spark_cep.pattern.expressions import And, Expression, Leaf, Or, bind, boolean_structure
+from spark_cep.pattern.expressions import Expression, bind
 from spark_cep.pattern.expressions.functions.aggregation import ROW_AGGREGATES, Accumulator
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
@@ -90,17 +90,6 @@ class View:
 
 
 Value = Callable[[View], Any]
-Truth = Callable[[View], bool | None]
-
-
-def _known(value: Value) -> Truth:
-    def run(view: View) -> bool | None:
-        try:
-            return value(view) is True
-        except NotYetKnownError:
-            return None
-
-    return run
 
 
 class Binder:
@@ -113,28 +102,6 @@ class Binder:
         self._numbers = {variable: number for number, variable in enumerate(query.variables)}
         self._columns = {path: place for place, path in enumerate(plan.columns)}
         self._aggregates: dict[RowAggregate, int] = {}
-
-    def condition(self, expression: Expression) -> Truth:
-        """Return whether a condition holds; ``None`` where that depends on rows that may still
-        come."""
-        return self._truth(boolean_structure(expression))
-
-    def _truth(self, part: Leaf | And | Or) -> Truth:
-        if isinstance(part, Leaf):
-            return _known(self.expression(part.expression))
-        parts = [self._truth(each) for each in part.parts]
-        decisive = isinstance(part, Or)
-
-        def run(view: View) -> bool | None:
-            open_ = False
-            for each in parts:
-                holds = each(view)
-                if holds is decisive:
-                    return decisive
-                open_ = open_ or holds is None
-            return None if open_ else not decisive
-
-        return run
 
     def expression(self, expression: Expression) -> Value:
         """The value of a condition or a measure."""

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spark_cep.columns.compilation import I32, I64, NONE, Table
-from spark_cep.columns.vectors import Bytes, Numbers, Objects, Vector, nulls_like, texts_of
+from spark_cep.columns.vectors import (
+    Bytes,
+    Flags,
+    Numbers,
+    Objects,
+    Vector,
+    nulls_like,
+    texts_of,
+)
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.findings.chains import Chains
@@ -292,15 +300,7 @@ class RunFindings:
     def _of_matches(self, column: Vector) -> Vector:
         """Return the column with NULL for unmatched rows."""
         result_of, _ = self._output_rows
-        unmatched = self.results["kind"][result_of] != tables.MATCH
-        if not unmatched.any():
-            return column
-        if isinstance(column, Objects):
-            pairs = zip(column.values, unmatched.tolist(), strict=True)
-            return Objects([None if null else value for value, null in pairs])
-        if isinstance(column, Numbers):
-            return Numbers(column.values, column.nulls | unmatched)
-        return Bytes(column.places, column.nulls | unmatched, column.data)
+        return _with_nulls(column, self.results["kind"][result_of] != tables.MATCH)
 
     def _vector(self, value: RowValue) -> Vector | None:
         """A value of all output rows; ``None`` where that takes Python."""
@@ -353,16 +353,20 @@ class RunFindings:
             self.results, result_of, self.rows.at, self.rows.ends, self.bases,
             self._find(position), position.shift, at,
         )  # fmt: skip
-        nulls = at == NONE
         found = self.events.vectors(self.compiled.slots)[column].take(np.maximum(at, 0))
-        if not nulls.any():
-            return found
-        if isinstance(found, Objects):
-            pairs = zip(found.values, nulls.tolist(), strict=True)
-            return Objects([None if null else value for value, null in pairs])
-        if isinstance(found, Numbers):
-            return Numbers(found.values, found.nulls | nulls)
-        return Bytes(found.places, found.nulls | nulls, found.data)
+        return _with_nulls(found, at == NONE)
+
+
+def _with_nulls(column: Vector, nulls: Flags) -> Vector:
+    """The column, NULL in these rows, too."""
+    if not nulls.any():
+        return column
+    if isinstance(column, Objects):
+        pairs = zip(column.values, nulls.tolist(), strict=True)
+        return Objects([None if null else value for value, null in pairs])
+    if isinstance(column, Numbers):
+        return Numbers(column.values, column.nulls | nulls)
+    return Bytes(column.places, column.nulls | nulls, column.data)
 
 
 def limit_text(limit: int, limits: tuple[int, int]) -> str:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spark_cep.columns.compilation import I64, Table, record
+from spark_cep.columns.compilation import FOREVER, I64, Table, record
 from spark_cep.columns.vectors import Flags, places_of
+from spark_cep.matcher.engine import Stored, StoredTable
 from spark_cep.matcher.row_pattern.loops.tables import KEY, NODE, THREAD
 
 #: Which event a row is, the conditions on the row alone that are true of it, and its microseconds
@@ -48,6 +49,15 @@ class RowPatternInstances:
         return due
 
     @property
+    def deadlines(self) -> I64:
+        """By instance, the deadline of the attempt under way."""
+        return self.due
+
+    def oldest(self, _times: I64) -> I64:
+        """By instance, ``FOREVER``: the rows do not say which of them opened an attempt."""
+        return np.full(len(self), FOREVER, np.int64)
+
+    @property
     def events(self) -> I64:
         """The numbers of the events that are held."""
         events: I64 = self.rows["event"]
@@ -77,9 +87,13 @@ class RowPatternInstances:
         self.instances["key"] = keys[self.instances["key"]]
         self.rows["event"] = events[self.rows["event"]]
 
+    def of_instances(self, wanted: Flags) -> RowPatternInstances:
+        """The part of the ``wanted`` instances, with the same numbers."""
+        return self.take(np.flatnonzero(wanted))
+
     def of_keys(self, wanted: Flags, _of_events: Flags) -> RowPatternInstances:
         """The part of the ``wanted`` keys, with the same numbers."""
-        return self.take(np.flatnonzero(wanted[self.instances["key"]]))
+        return self.of_instances(wanted[self.instances["key"]])
 
     @classmethod
     def together(
@@ -111,3 +125,20 @@ def instances_together(parts: Sequence[RowPatternInstances]) -> RowPatternInstan
         np.concatenate([part.nodes for part in parts]),
         np.concatenate([part.rows for part in parts]),
     )
+
+
+STORED = Stored(
+    RowPatternInstances,
+    (
+        StoredTable(
+            "instances",
+            INSTANCE,
+            tuple(name for name in INSTANCE.names or () if name != "key"),
+            of_keys=True,
+        ),
+        StoredTable("threads", THREAD, ("at", "node", "length")),
+        StoredTable("nodes", NODE, ("previous", "label")),
+        StoredTable("rows", ROW, ("event", "bits", "micros"), events=("event",)),
+    ),
+    lambda column: column("due"),
+)

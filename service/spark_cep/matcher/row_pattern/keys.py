@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from spark_cep.matcher.row_pattern.instances import (
 )
 from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
-from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern
+from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, RowPatternLoopRun
 from spark_cep.matcher.row_pattern.reporting import RowPatternReporter
 from spark_cep.matcher.row_pattern.states import RowPatternStates, attempts
 
@@ -42,88 +42,28 @@ class RowPatternRules:
     ) -> Iterator[PartialMatch]:
         """The attempts under way, rule by rule and key by key."""
         for rule in self.rules:
-            mine = state.take(np.flatnonzero(state.instances["rule"] == rule.number))
+            mine = state.of_instances(state.instances["rule"] == rule.number)
             yield from rule.live(mine, events, keys, names)
 
     def run(
         self, state: RowPatternInstances, fresh: NewEvents, watermark: int, names: Names
-    ) -> RowPatternRun:
-        """Apply new events, and move all keys to ``watermark``."""
-        return RowPatternRun(self.rules, state, fresh, watermark, names)
-
-
-class RowPatternRun:
-    """One run: an iterator over outputs, then the new state, whose rows are numbers of the run's
-    events."""
-
-    def __init__(
-        self,
-        rules: Sequence[_Rule],
-        state: RowPatternInstances,
-        fresh: NewEvents,
-        watermark: int,
-        names: Names,
-    ) -> None:
-        self.state = state
-        self._rules, self._fresh, self._names = rules, fresh, names
-        self._watermark = watermark
-
-    def __iter__(self) -> Iterator[Outputs]:
-        parts = []
-        for rule in self._rules:
-            mine = self.state.take(np.flatnonzero(self.state.instances["rule"] == rule.number))
-            rows, bits = self._rows(rule)
-            active = np.union1d(
-                self._fresh.key[rows],
-                mine.instances["key"][mine.instances["due"] <= self._watermark],
-            )
-            runs = np.isin(mine.instances["key"], active)
-            parts.append(mine.take(np.flatnonzero(~runs)))
-            if len(active):
-                known = mine.take(np.flatnonzero(runs))
-                parts.append((yield from self._advance(rule, known, active, rows, bits)))
-        instances = instances_together(parts)
-        self.state = instances.take(
-            np.lexsort((instances.instances["rule"], instances.instances["key"]))
-        )
-
-    def _rows(self, rule: _Rule) -> tuple[I64, I64]:
-        """Return the new events that a rule reads, and the bits of each. Events before the rule's
-        `effective_from` are not among its rows."""
-        masks = [rule.bits(mask) for mask in self._fresh.masks]
-        read = np.array([bits is not None for bits in masks], bool)
-        bits = np.array([bits or 0 for bits in masks], np.int64)
-        if not read.any():
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        rows = np.flatnonzero(read[self._fresh.mask])
-        if rule.effective_from is not None:
-            time = self._fresh.events.time[self._fresh.held + rows]
-            rows = rows[time >= rule.effective_from]
-        return rows, bits[self._fresh.mask[rows]]
-
-    def _advance(
-        self, rule: _Rule, known: RowPatternInstances, active: I64, rows: I64, bits: I64
     ) -> Generator[Outputs, None, RowPatternInstances]:
-        fresh, watermark, closed = self._fresh, self._watermark, self._watermark >= END_OF_TIME
-        events = rule.columns_of(fresh.events)
-        states = rule.states(known, events)
-        # Those that are known come first.
-        keys = np.concatenate(
-            [known.instances["key"], np.setdiff1d(active, known.instances["key"])]
-        )
-        number = np.argsort(keys, kind="stable")
-        key = number[np.searchsorted(keys[number], fresh.key[rows])]
-        at = fresh.held + rows
-        run = rule.matcher.run(
-            states, replace(events.take(at), micros=fresh.micros[rows]), key, watermark,
-            self._names, bits, closed=closed,
-        )  # fmt: skip
-        for found in run:
-            yield from rule.reporter.outputs(found, fresh.keys.take(keys))
-        if closed:
-            return RowPatternInstances()
-        source = np.concatenate([known.rows["event"], at])
-        return rule.instances(run.states, keys, source[run.kept_rows])
+        """See :class:`~spark_cep.matcher.engine.Engine`."""
+        parts = []
+        for rule in self.rules:
+            mine = state.of_instances(state.instances["rule"] == rule.number)
+            rows, bits = rule.rows(fresh)
+            due = mine.instances["due"] <= watermark
+            active = np.union1d(fresh.key[rows], mine.instances["key"][due])
+            runs = np.isin(mine.instances["key"], active)
+            parts.append(mine.of_instances(~runs))
+            if len(active):
+                known = mine.of_instances(runs)
+                parts.append(
+                    (yield from rule.advance(known, active, fresh, rows, bits, watermark, names))
+                )
+        instances = instances_together(parts)
+        return instances.take(np.lexsort((instances.instances["rule"], instances.instances["key"])))
 
 
 class _Rule:
@@ -132,12 +72,12 @@ class _Rule:
     def __init__(self, number: int, plan: RowPatternPlan, partitioning: Partitioning) -> None:
         self.number, self._plan = number, plan
         self._partitioning = partitioning
-        self.effective_from = plan.rule.effective_from_ms
+        self._effective_from = plan.rule.effective_from_ms
         limits = plan.rule.limits
-        self.matcher = CompiledRowPattern(
+        self._matcher = CompiledRowPattern(
             plan, RowPatternLimits(limits.events, limits.partial_matches)
         )
-        self.reporter = RowPatternReporter(plan)
+        self._reporter = RowPatternReporter(plan)
         places = {
             slot.path: place
             for place, slot in enumerate(partitioning.slots)
@@ -145,9 +85,55 @@ class _Rule:
         }
         self._places = [places[path] for path in plan.columns]
         atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
-        self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self.matcher.row_bits)]
+        self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self._matcher.row_bits)]
 
-    def bits(self, mask: int) -> int | None:
+    def rows(self, fresh: NewEvents) -> tuple[I64, I64]:
+        """Return the new events that the rule reads, and the bits of each. Events before its
+        `effective_from` are not among its rows."""
+        masks = [self._row_bits(mask) for mask in fresh.masks]
+        read = np.array([bits is not None for bits in masks], bool)
+        bits = np.array([bits or 0 for bits in masks], np.int64)
+        if not read.any():
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows = np.flatnonzero(read[fresh.mask])
+        if self._effective_from is not None:
+            rows = rows[fresh.events.time[fresh.held + rows] >= self._effective_from]
+        return rows, bits[fresh.mask[rows]]
+
+    def advance(
+        self,
+        known: RowPatternInstances,
+        active: I64,
+        fresh: NewEvents,
+        rows: I64,
+        bits: I64,
+        watermark: int,
+        names: Names,
+    ) -> Generator[Outputs, None, RowPatternInstances]:
+        """Yield what is found of the keys that are ``active``; returns what is remembered of them.
+        ``known``: what was; ``rows`` and ``bits``: those of :meth:`rows`."""
+        closed = watermark >= END_OF_TIME
+        events = self._columns_of(fresh.events)
+        states = self._states(known, events)
+        # Those that are known come first.
+        keys = np.concatenate(
+            [known.instances["key"], np.setdiff1d(active, known.instances["key"])]
+        )
+        number = np.argsort(keys, kind="stable")
+        key = number[np.searchsorted(keys[number], fresh.key[rows])]
+        at = fresh.held + rows
+        new = replace(events.take(at), micros=fresh.micros[rows])
+        run = RowPatternLoopRun(
+            self._matcher, states, new, key, watermark, names, bits, closed=closed
+        )
+        for found in run:
+            yield from self._reporter.outputs(found, fresh.keys.take(keys))
+        if closed:
+            return RowPatternInstances()
+        source = np.concatenate([known.rows["event"], at])
+        return self._instances(run.states, keys, source[run.kept_rows])
+
+    def _row_bits(self, mask: int) -> int | None:
         """The bits of a row of which these conditions are true; ``None`` where the rule does not
         read it."""
         own = self._partitioning.own_bits(self.number, mask)
@@ -156,14 +142,14 @@ class _Rule:
         closed = CLOSED if own & self._plan.closed else 0
         return closed | sum(bit for atom, bit in self._bits if own & atom)
 
-    def columns_of(self, events: EventTable) -> EventTable:
+    def _columns_of(self, events: EventTable) -> EventTable:
         """Events with the columns of the plan."""
         columns = None
         if events.columns is not None:
             columns = [events.columns[place] for place in self._places]
         return replace(events, columns=columns, payload=None)
 
-    def states(self, known: RowPatternInstances, events: EventTable) -> RowPatternStates:
+    def _states(self, known: RowPatternInstances, events: EventTable) -> RowPatternStates:
         """The states of instances as the matcher has them."""
         keys: Table = np.zeros(len(known), KEY)
         for name in KEY.names or ():
@@ -172,7 +158,7 @@ class _Rule:
         bits = known.rows["bits"].copy()
         return RowPatternStates(keys, known.threads, known.nodes, rows, bits)
 
-    def instances(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternInstances:
+    def _instances(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternInstances:
         """The instances of states, but for those of which nothing counts any more. ``keys``: by
         state; ``events``: the number of each row's."""
         instances = np.zeros(len(states.keys), INSTANCE)
@@ -180,7 +166,7 @@ class _Rule:
             instances[name] = states.keys[name]
         instances["key"], instances["rule"] = keys, self.number
         under_way = states.keys["attempt"] != 0
-        deadlines = self.matcher.deadlines(states)
+        deadlines = self._matcher.deadlines(states)
         open_ended = under_way & (deadlines == FOREVER)
         instances["due"] = np.where(open_ended, END_OF_TIME, deadlines)
         rows = np.zeros(len(events), ROW)
@@ -197,8 +183,8 @@ class _Rule:
         names: Names,
     ) -> Iterator[PartialMatch]:
         """The attempts of some instances."""
-        states = self.states(instances, self.columns_of(events))
-        deadlines = self.matcher.deadlines(states).tolist()
+        states = self._states(instances, self._columns_of(events))
+        deadlines = self._matcher.deadlines(states).tolist()
         event = states.rows.objects(names, ())
         for attempt in attempts(states):
             key = keys.text(int(instances.instances["key"][attempt.key]))

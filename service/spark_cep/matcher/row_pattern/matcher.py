@@ -59,27 +59,6 @@ class CompiledRowPattern:
         """The conditions on the row alone, by bit."""
         return self.compiled.lowered.bits
 
-    def run(
-        self,
-        states: RowPatternStates,
-        events: EventTable,
-        key: I64,
-        watermark: int,
-        names: Names,
-        bits: I64,
-        *,
-        closed: bool = False,
-    ) -> RowPatternLoopRun:
-        """Apply new rows and move all keys of ``states`` to ``watermark``.
-
-        ``key`` is the number of each row's key; a number beyond those of ``states`` is a new key.
-        Of one key, rows are in their order, and behind those that ``states`` has. ``bits`` are
-        those of the rows: which of ``row_bits`` are true of each. ``closed``: no row of any key
-        will follow. Iterate over what is returned for what was found; after that it has the new
-        states.
-        """
-        return RowPatternLoopRun(self, states, events, key, watermark, names, bits, closed=closed)
-
     def deadlines(self, states: RowPatternStates) -> I64:
         """By key, the watermark at which the attempt under way is settled; ``FOREVER``: never."""
         keys, within = states.keys, self.plan.query.within_ms
@@ -93,7 +72,13 @@ class CompiledRowPattern:
 
 
 class RowPatternLoopRun:
-    """One run: an iterator over what is found, then the new state in ``states``."""
+    """One run: an iterator over what is found, then the new state in ``states``.
+
+    ``key`` is the number of each row's key; a number beyond those of ``states`` is a new key. Of
+    one key, rows are in their order, and behind those that ``states`` has. ``bits`` say which of
+    the matcher's ``row_bits`` are true of each. All keys move to ``watermark``; ``closed``: no row
+    of any key will follow.
+    """
 
     states: RowPatternStates
     #: Which of the rows, those of the states first, the new states have.
@@ -109,7 +94,7 @@ class RowPatternLoopRun:
         names: Names,
         bits: I64,
         *,
-        closed: bool,
+        closed: bool = False,
     ) -> None:
         self._matcher, self._names, self._closed = matcher, names, closed
         keys = states.keys.copy()
@@ -288,5 +273,5 @@ def prepare() -> None:
     matcher = CompiledRowPattern(plan_query(query))
     nothing = np.zeros(0, np.int64)
     states, events = RowPatternStates(), EventTable.of([], Names(), matcher.slots)
-    for found in matcher.run(states, events, nothing, 0, Names(), nothing):
+    for found in RowPatternLoopRun(matcher, states, events, nothing, 0, Names(), nothing):
         assert not len(found.output.result)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from spark_cep.columns.compilation import I64, NEVER, Table
+from spark_cep.columns.compilation import FOREVER, I64, NEVER, Table
 from spark_cep.columns.vectors import Flags
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
+from spark_cep.matcher.engine import Stored, StoredTable
 from spark_cep.matcher.findings.partial import Finished, Partial, RuleState, Taken
 from spark_cep.matcher.steps.loops import kernel_tables
 
@@ -39,13 +40,25 @@ class Held(NamedTuple):
     @classmethod
     def nothing(cls) -> Held:
         """The state at the start: nothing."""
-        kinds = (INSTANCE, kernel_tables.PARTIAL, kernel_tables.FINISHED, NODE)
-        return cls(*(np.zeros(0, kind) for kind in kinds))
+        return cls(*(np.zeros(0, table.kind) for table in STORED.tables))
 
     @property
     def due(self) -> I64:
         """Per instance, the watermark at which something is due."""
-        return due_of(*(self.instances[name] for name in ("deadline", "quiet", "finished")))
+        return _due(self.instances.__getitem__)
+
+    @property
+    def deadlines(self) -> I64:
+        """Per instance, the earliest deadline of a partial match."""
+        deadlines: I64 = self.instances["deadline"]
+        return deadlines
+
+    def oldest(self, times: I64) -> I64:
+        """Per instance, the time of the oldest event that opened a partial match."""
+        oldest = np.full(len(self.instances), FOREVER, np.int64)
+        owner = np.repeat(np.arange(len(oldest)), self.instances["partials"])
+        np.minimum.at(oldest, owner, times[self.partials["first"]])
+        return oldest
 
     @property
     def live(self) -> I64:
@@ -105,11 +118,37 @@ class Held(NamedTuple):
         return held
 
 
-def due_of(deadline: I64, quiet: I64, finished: I64) -> I64:
-    """The watermark at which something is due in each, of its deadline, of when it is quiet no
-    more, and of how many complete matches wait."""
-    waits = (quiet != NEVER) & (finished == 0)
+def _due(column: Callable[[str], I64]) -> I64:
+    deadline, quiet = column("deadline"), column("quiet")
+    waits = (quiet != NEVER) & (column("finished") == 0)
     return np.where(waits, np.minimum(deadline, quiet), deadline)
+
+
+_OF_PARTIALS = {"last": "nodes"}
+STORED = Stored(
+    Held,
+    (
+        StoredTable(
+            "instances", INSTANCE,
+            ("rule", "deadline", "quiet", "paused", "limited", "events_bound", "partials",
+             "finished"),
+            of_keys=True,
+        ),
+        StoredTable(
+            "partials", kernel_tables.PARTIAL, ("state", "first", "last", "deadline", "matched"),
+            events=("first",), rows=_OF_PARTIALS,
+        ),
+        StoredTable(
+            "finished", kernel_tables.FINISHED, ("first", "last", "time"),
+            events=("first",), rows=_OF_PARTIALS,
+        ),
+        StoredTable(
+            "nodes", NODE, ("previous", "step", "event"), of_keys=True,
+            events=("event",), rows={"previous": "nodes"},
+        ),
+    ),
+    _due,
+)  # fmt: skip
 
 
 def rule_states(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.engine import MOST_TAKEN_EVENTS, NewEvents
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.findings.found import (
-    Expired,
     Failure,
-    Found,
     limit_failure,
     match_limit_failure,
     skip_failure,
@@ -25,12 +22,13 @@ from spark_cep.matcher.findings.found import (
 from spark_cep.matcher.findings.live import PartialMatch, live_partials
 from spark_cep.matcher.findings.look_back import LookBacks
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.findings.partial import Finished, Taken
+from spark_cep.matcher.findings.partial import Taken
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.matcher.steps.held import Held, rule_states
 from spark_cep.matcher.steps.loops import kernel_tables
-from spark_cep.matcher.steps.matcher import ColumnarMatcher, Findings
+from spark_cep.matcher.steps.matcher import Findings, StepLoopRun
 from spark_cep.matcher.steps.reporting import StepReporter
+from spark_cep.matcher.steps.tables import PlanTables
 from spark_cep.model import Event
 
 
@@ -40,16 +38,27 @@ class StepRules:
     With ``columns``, what rules find stays columns where they emit nothing but coordinates."""
 
     def __init__(self, partitioning: Partitioning, types: RecordTypes, *, columns: bool) -> None:
-        self.matcher = ColumnarMatcher(partitioning, types)
+        self.tables = PlanTables(partitioning, types)
         self._plans = partitioning.step_plans
         self._reporters = [
             StepReporter(plan, LookBacks(plan, partitioning.slots, types)) for plan in self._plans
         ]
         self._plain = np.array([columns and reporter.plain for reporter in self._reporters], bool)
 
-    def run(self, state: Held, fresh: NewEvents, watermark: int, names: Names) -> StepRun:
-        """Apply new events, and move all keys to ``watermark``."""
-        return StepRun(self, state, fresh, watermark, names)
+    def run(
+        self, state: Held, fresh: NewEvents, watermark: int, names: Names
+    ) -> Generator[Outputs, None, Held]:
+        """See :class:`~spark_cep.matcher.engine.Engine`."""
+        run = StepLoopRun(
+            self.tables, state, fresh.events, fresh.key, fresh.masks, fresh.mask, watermark
+        )
+        for findings in run:
+            yield from self._outputs(findings, fresh.keys, fresh.events, names)
+        held, kept = run.held, run.kept_events
+        for table in (held.partials, held.finished):
+            table["first"] = kept[table["first"]]
+        held.nodes["event"] = kept[held.nodes["event"]]
+        return held
 
     def live(
         self, state: Held, events: EventTable, keys: Bytes, names: Names
@@ -58,7 +67,7 @@ class StepRules:
         for key, rule, rule_state in rule_states(state, events, names, ()):
             yield from live_partials(self._plans[rule], keys.text(key), rule_state)
 
-    def outputs(
+    def _outputs(
         self, findings: Findings, keys: Bytes, events: EventTable, names: Names
     ) -> Iterator[Outputs]:
         """Yield what was found in pieces of bounded size."""
@@ -66,35 +75,53 @@ class StepRules:
             yield from self._columns(findings.of_rules(self._plain), keys, events, names)
             findings = findings.of_rules(~self._plain)
         outputs, size = Outputs(), 0
-        event = events.objects(names, self.matcher.slots)
-        for key, rule, length, found in chain(
-            _matches(findings, event), _timeouts(findings, event)
+        event = events.objects(names, self.tables.slots)
+        reporters = self._reporters
+        for key, rule, time, (first, last, length) in zip(
+            findings.match_key.tolist(),
+            findings.match_rule.tolist(),
+            findings.match_time.tolist(),
+            _taken(findings.match_chains, event),
+            strict=True,
         ):
-            self._reporters[rule].report(keys.text(key), found, outputs)
+            reporters[rule].matched(keys.text(key), first, last, time, outputs)
             size += length
             if size >= MOST_TAKEN_EVENTS:
                 yield outputs
                 outputs, size = Outputs(), 0
-        for key, rule, kind, row, detail in zip(
-            findings.failure_key.tolist(),
+        for key, rule, deadline, matched, (first, last, length) in zip(
+            findings.timeout_key.tolist(),
+            findings.timeout_rule.tolist(),
+            findings.timeout_deadline.tolist(),
+            findings.timeout_matched.tolist(),
+            _taken(findings.timeout_chains, event),
+            strict=True,
+        ):
+            reporters[rule].timed_out(
+                keys.text(key), first, last, deadline, outputs, matched=bool(matched)
+            )
+            size += length
+            if size >= MOST_TAKEN_EVENTS:
+                yield outputs
+                outputs, size = Outputs(), 0
+        for rule, kind, row, detail in zip(
             findings.failure_rule.tolist(),
             findings.failure_kind.tolist(),
             findings.failure_event.tolist(),
             findings.failure_detail.tolist(),
             strict=True,
         ):
-            failure = self._failure(rule, kind, event(row), detail)
-            self._reporters[rule].report(keys.text(key), Found(failures=[failure]), outputs)
+            reporters[rule].failed(self._failure(rule, kind, event(row), detail), outputs)
         for failed in findings.call_failures:
-            bound = self.matcher.calls[failed.call]
+            bound = self.tables.calls[failed.call]
             detail = f"{bound.atom}: {failed.error}"
             failure = Failure("condition_failed", bound.atom.step, event(failed.event), detail)
-            self._reporters[bound.rule].report(None, Found(failures=[failure]), outputs)
+            reporters[bound.rule].failed(failure, outputs)
         tallies = findings.tallies
         for number in np.flatnonzero(tallies["tested"] | tallies["pruned"] | tallies["dropped"]):
             tally = tallies[number]
             counted = {name: int(tally[name]) for name in tally.dtype.names}
-            self._reporters[number].count(counted, outputs)
+            reporters[number].count(counted, outputs)
         yield outputs
 
     def _columns(
@@ -130,60 +157,7 @@ class StepRules:
         return skip_failure(plan, event)
 
 
-class StepRun:
-    """One run: an iterator over outputs, then the new state."""
-
-    def __init__(
-        self, rules: StepRules, state: Held, fresh: NewEvents, watermark: int, names: Names
-    ) -> None:
-        self.state = state
-        self._rules, self._fresh, self._names = rules, fresh, names
-        # Their order is all that microseconds are for.
-        self._run = rules.matcher.run(
-            state, fresh.events, fresh.key, fresh.masks, fresh.mask, watermark
-        )
-
-    def __iter__(self) -> Iterator[Outputs]:
-        for findings in self._run:
-            yield from self._rules.outputs(
-                findings, self._fresh.keys, self._fresh.events, self._names
-            )
-        self.state = self._run.held
-        kept = self._run.kept_events
-        for table in (self.state.partials, self.state.finished):
-            table["first"] = kept[table["first"]]
-        self.state.nodes["event"] = kept[self.state.nodes["event"]]
-
-
-_Events = Callable[[int], Event]
-
-
-def _matches(findings: Findings, event: _Events) -> Iterator[tuple[int, int, int, Found]]:
-    """Each match: key, rule, how many events it holds, and itself."""
-    for key, rule, time, (first, last, length) in zip(
-        findings.match_key.tolist(),
-        findings.match_rule.tolist(),
-        findings.match_time.tolist(),
-        _taken(findings.match_chains, event),
-        strict=True,
-    ):
-        yield key, rule, length, Found(matches=[Finished(first, last, time)])
-
-
-def _timeouts(findings: Findings, event: _Events) -> Iterator[tuple[int, int, int, Found]]:
-    """Each timeout, likewise."""
-    for key, rule, deadline, matched, (first, last, length) in zip(
-        findings.timeout_key.tolist(),
-        findings.timeout_rule.tolist(),
-        findings.timeout_deadline.tolist(),
-        findings.timeout_matched.tolist(),
-        _taken(findings.timeout_chains, event),
-        strict=True,
-    ):
-        yield key, rule, length, Found(timeouts=[Expired(first, last, deadline, bool(matched))])
-
-
-def _taken(chains: Chains, event: _Events) -> Iterator[tuple[Event, Taken, int]]:
+def _taken(chains: Chains, event: Callable[[int], Event]) -> Iterator[tuple[Event, Taken, int]]:
     """Each chain: its first event, its end, and its length."""
     for number in range(len(chains.ends)):
         taken = [(step, event(row)) for step, row in chains.chain(number)]

@@ -19,9 +19,8 @@ from spark_cep.columns.texts import Texts
 from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
-from spark_cep.matcher.batch.events import EventTable, SlotType
+from spark_cep.matcher.batch.events import EventTable
 from spark_cep.matcher.findings.chains import Chains
-from spark_cep.matcher.steps.calls import BoundCall
 from spark_cep.matcher.steps.held import INSTANCE, NODE, Held
 from spark_cep.matcher.steps.loops import event_loop, kernel, kernel_tables
 from spark_cep.matcher.steps.loops.collector import compact
@@ -73,44 +72,11 @@ class Findings(NamedTuple):
         )
 
 
-class ColumnarMatcher:
-    """The rules of one partitioning, ready to run. Holds tables, no state."""
-
-    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
-        self.partitioning = partitioning
-        self._tables = PlanTables(partitioning, types)
-
-    @property
-    def slots(self) -> Sequence[SlotType]:
-        """The columns of events."""
-        return self._tables.slots
-
-    @property
-    def calls(self) -> Sequence[BoundCall]:
-        """The calls of Python, by number."""
-        return self._tables.calls
-
-    def run(
-        self,
-        held: Held,
-        events: EventTable,
-        keys: I64,
-        masks: Sequence[int],
-        mask_numbers: I64,
-        watermark: int,
-    ) -> StepLoopRun:
-        """Apply new events and move all keys to ``watermark``.
-
-        ``events`` are all, held ones first; ``keys`` and ``mask_numbers`` (places in ``masks``, the
-        sets of true conditions) are of the new ones. Iterate over what is returned for the
-        findings; after that it has the new state.
-        """
-        return StepLoopRun(self._tables, held, events, keys, masks, mask_numbers, watermark)
-
-
 class StepLoopRun:
-    """One run: an iterator over findings, then the new state in ``held``.
+    """One run of ``tables``: an iterator over findings, then the new state in ``held``.
 
+    ``events`` are all, held ones first; ``keys`` and ``mask_numbers`` (places in ``masks``, the
+    sets of true conditions) are of the new ones. All keys move to ``watermark``.
     ``kept_events`` are the numbers of the events that the new state holds, in ascending order:
     it numbers them by their place there.
     """
@@ -343,9 +309,8 @@ def prepare() -> None:
     """
     nothing = Partitioning((), (), (), (), keeps_payload=False)
     none = np.zeros(0, np.int64)
-    run = ColumnarMatcher(nothing, RecordTypes()).run(
-        Held.nothing(), EventTable.empty(), none, (), none, 0
-    )
+    tables = PlanTables(nothing, RecordTypes())
+    run = StepLoopRun(tables, Held.nothing(), EventTable.empty(), none, (), none, 0)
     for _ in run:
         pass
     event_loop.answered_at(0, 0)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from spark_cep.compiler.plan import Plan
-from spark_cep.matcher.findings.found import Failure, Found
+from spark_cep.match_ids import match_id
+from spark_cep.matcher.findings.found import Failure
 from spark_cep.matcher.findings.look_back import LookBacks
 from spark_cep.matcher.findings.outputs import Outputs, Reporter
 from spark_cep.matcher.findings.partial import Taken
-from spark_cep.model import Event, TakenEvent
+from spark_cep.model import Event, Match, TakenEvent, Timeout
 
 
 class StepReporter(Reporter):
@@ -24,31 +25,47 @@ class StepReporter(Reporter):
         #: Whether nothing is emitted but coordinates.
         self.plain = not (self._measures or self._columns or self._payload)
 
-    def report(self, key: str | None, found: Found, outputs: Outputs) -> None:
-        """Append what ``found`` holds to ``outputs``."""
-        for match in found.matches:
-            steps, measures = self._taken(match.last), self._evaluate(match.last, outputs)
-            self.match(outputs, key, steps, match.first.time, match.time, measures)
-        for expired in found.timeouts:
-            steps, measures = self._taken(expired.last), self._evaluate(expired.last, outputs)
-            self.timeout(
-                outputs, key, steps, expired.first.time, expired.deadline, measures,
-                already_matched=expired.matched,
-            )  # fmt: skip
-        for failure in found.failures:
-            self._failed(failure, outputs)
-        self.count(
-            {
-                "matched": len(found.matches),
-                "timed_out": len(found.timeouts),
-                "started": found.started,
-                "pruned": found.pruned,
-                "dropped": found.dropped,
-                "dropped_matches": found.dropped_matches,
-                "failed": len(found.failures),
-            },
-            outputs,
-        )
+    def matched(
+        self, key: str | None, first: Event, last: Taken, time: int, outputs: Outputs
+    ) -> None:
+        """Append a match."""
+        outputs.matches.append(Match(**self._common(key, first, last, outputs), time=time))
+        self.count({"matched": 1}, outputs)
+
+    def timed_out(
+        self,
+        key: str | None,
+        first: Event,
+        last: Taken,
+        deadline: int,
+        outputs: Outputs,
+        *,
+        matched: bool,
+    ) -> None:
+        """Append a timeout; ``matched``: its events, or the first of them, were a match."""
+        common = self._common(key, first, last, outputs)
+        outputs.timeouts.append(Timeout(**common, deadline=deadline, already_matched=matched))
+        self.count({"timed_out": 1}, outputs)
+
+    def _common(
+        self, key: str | None, first: Event, last: Taken, outputs: Outputs
+    ) -> dict[str, Any]:
+        """The fields that matches and timeouts have."""
+        steps = self._taken(last)
+        return {
+            "match_id": match_id(self._id, self._version, key, steps),
+            "rule_id": self._id,
+            "rule_version": self._version,
+            "key": key,
+            "start": first.time,
+            "steps": steps,
+            "measures": self._evaluate(last, outputs),
+        }
+
+    def failed(self, failure: Failure, outputs: Outputs) -> None:
+        """Append a dead letter."""
+        self._failed(failure, outputs)
+        self.count({"failed": 1}, outputs)
 
     def _taken(self, last: Taken) -> dict[str, list[TakenEvent]]:
         """Events per step in the order taken; the steps in the pattern's order."""

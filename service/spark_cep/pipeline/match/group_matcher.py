@@ -46,7 +46,7 @@ class EntryMap(Protocol):
 class GroupMatcher:
     """Applies all partitionings of a rule set to one key group at a time.
 
-    With ``columns``, what rules find stays columns where they emit nothing but coordinates.
+    With ``columns``, matches and timeouts stay columns, where they can.
     ``read_ns`` and ``write_ns`` are the nanoseconds that the state of the group took.
     """
 

@@ -145,28 +145,21 @@ class StoredGroup:
 
 
 def _add_instances(held: BucketHeld, state: KeysState, fingerprints: list[str]) -> None:
-    in_sql, live_in_sql = state.row_patterns.instances, state.row_patterns.live
-    for number in np.unique(in_sql["rule"]).tolist():
-        of_sql = in_sql["rule"] == number
-        mine, live = in_sql[of_sql], int(live_in_sql[of_sql].sum())
-        held.rules[fingerprints[number]] = RuleHeld(
-            len(mine), live, None, _due(int(mine["due"].min()))
-        )
-    instances, partials = state.held.instances, state.held.partials
-    rule_of_partial = np.repeat(instances["rule"], instances["partials"])
-    times = state.events.time[partials["first"]]
-    for number in np.unique(instances["rule"]).tolist():
-        mine, of_rule = instances["rule"] == number, rule_of_partial == number
-        held.rules[fingerprints[number]] = RuleHeld(
-            int(mine.sum()),
-            int(of_rule.sum()),
-            int(times[of_rule].min()) if of_rule.any() else None,
-            _due(int(instances["deadline"][mine].min())),
-        )
+    for part in state.remembered:
+        rules, live, deadlines = part.instances["rule"], part.live, part.deadlines
+        oldest = part.oldest(state.events.time)
+        for number in np.unique(rules).tolist():
+            mine = rules == number
+            held.rules[fingerprints[number]] = RuleHeld(
+                int(mine.sum()),
+                int(live[mine].sum()),
+                _due(int(oldest[mine].min())),
+                _due(int(deadlines[mine].min())),
+            )
 
 
-def _due(deadline: int) -> int | None:
-    return None if deadline >= END_OF_TIME else deadline
+def _due(time: int) -> int | None:
+    return None if time >= END_OF_TIME else time
 
 
 def earlier(one: int | None, other: int | None) -> int | None:
