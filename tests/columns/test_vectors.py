@@ -175,3 +175,10 @@ def test_vectors_of_different_representations() -> None:
     """They are not put together."""
     with pytest.raises(TypeError, match="a column is Bytes and Numbers"):
         concatenated([vector([1], INT, "x"), vector(["a"], STRING, "x")])
+
+
+def test_a_column_of_bytes_that_is_too_large_is_refused() -> None:
+    """Places have 31 bits for the start of a value: a larger one would stand for another place."""
+    data = np.broadcast_to(np.uint8(0), (1 << 31,))
+    with pytest.raises(OverflowError, match="less than 2 GiB, and here are 2147483648 bytes"):
+        Bytes(np.zeros(0, np.int64), np.zeros(0, bool), data)

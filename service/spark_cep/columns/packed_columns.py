@@ -189,7 +189,7 @@ class PackedColumns:
         return numbers
 
     def several(self, first: int, count: int, rows: I64) -> I64:
-        """The same of ``count`` columns of a table, the ``first`` one and those behind it."""
+        """The numbers of ``count`` columns of a table, from column ``first`` on: (count, rows)."""
         out = np.empty((count, len(rows)), np.int64)
         chosen = slice(first, first + count)
         read_numbers(

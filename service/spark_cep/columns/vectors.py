@@ -22,6 +22,7 @@ from spark_cep.pattern.types import SqlType
 #: A text is ``start << LENGTH_BITS | length``.
 LENGTH_BITS = 32
 LENGTH_MASK = (1 << LENGTH_BITS) - 1
+_MOST_BYTES = 1 << (63 - LENGTH_BITS)
 Rows = NDArray[np.intp] | I64 | slice
 Flags = NDArray[np.bool_]
 
@@ -51,7 +52,11 @@ class Bytes:
     data: NDArray[np.uint8]
 
     def __post_init__(self) -> None:
-        """See :func:`fixed`."""
+        """See :func:`fixed`. Raises OverflowError for more bytes than places can point into."""
+        if len(self.data) >= _MOST_BYTES:
+            raise OverflowError(
+                f"a column of bytes has less than 2 GiB, and here are {len(self.data)} bytes"
+            )
         if self.data.flags.writeable:
             object.__setattr__(self, "data", fixed(self.data.view()))
 

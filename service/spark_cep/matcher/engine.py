@@ -116,8 +116,9 @@ class StoredTable(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """How the state of an engine is stored: what makes it of its tables, of which ``instances`` are
-    the first; and ``due`` of instances, given what reads their columns."""
+    """The stored form of an engine's state. ``of`` makes the state of its tables, of which
+    ``instances`` are the first; ``due`` gives when instances are due, from a reader of their
+    columns."""
 
     of: Callable[..., Remembered]
     tables: tuple[StoredTable, ...]

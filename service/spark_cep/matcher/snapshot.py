@@ -270,7 +270,7 @@ class StoredKeys:
         return _known(state)
 
     def _part(self, engine: int, rows: I64, first_event: I64) -> Any:
-        """What an engine remembers of some keys; ``first_event``: by key."""
+        """The state of an engine for some keys; ``first_event``: by key."""
         stored, of_instances = ENGINES[engine], _INSTANCES[engine]
         instances, counts = self._of_rows((_KEYS, of_instances), of_instances, rows)
         if not len(instances):

@@ -9,22 +9,17 @@ from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.result_columns import FieldColumns
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
-from spark_cep.columns.loops.byte_loops import read_ascii, write_ascii
 from spark_cep.columns.loops.text_hash import place_hashes
-from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import StartError
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.findings.results import ResultKind, Results
-from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.row_pattern.matcher import prepare as prepare_row_patterns
-from spark_cep.matcher.snapshot import StoredKeys, decode_batch, encode, encode_batch
 from spark_cep.matcher.steps.matcher import prepare as prepare_matcher
-from spark_cep.model import Coordinates, Event
 from spark_cep.pipeline.librdkafka.producer import produce_nothing
 from spark_cep.pipeline.read.ranges import read_nothing
+from spark_cep.pipeline.state.prepared import prepare as prepare_state
 from spark_cep.programs.event_masks import event_masks
 
 
@@ -46,7 +41,7 @@ def prepare() -> None:
             prepare_row_patterns()
             _encode_nothing()
             _decode_nothing()
-            _store_nothing()
+            prepare_state()
             read_nothing()
             produce_nothing()
     except OSError as error:
@@ -65,21 +60,6 @@ def _decode_nothing() -> None:
     masks.of(np.zeros(0, np.int32), nothing.data, read.wholes, read.doubles, read.nulls)
     nothing.compacted()
     place_hashes(*nothing.pool, nothing.nulls, np.zeros(0, np.int64))
-
-
-def _store_nothing() -> None:
-    """State and events that wait, written and read."""
-    (block,) = encode(KeysState(), ())
-    stored = StoredKeys([[block]], {})
-    keys = TextSet(stored.texts(stored.rows(np.ones(1, bool))))
-    keys.find(keys.texts)
-    stored.find(keys)
-    stored.chosen(np.zeros(0, np.int64))
-    nothing, text = np.frombuffer(b"", np.uint8), np.empty(0, np.uint8)
-    write_ascii(nothing, text)
-    read_ascii(nothing, text)
-    event = Event(0, Coordinates("", 0, 0), 0, (), None, None)
-    decode_batch(encode_batch(InputBatch.of({None: [event]}, Names(), ())))
 
 
 def _encode_nothing() -> None:

@@ -22,7 +22,7 @@ from spark_cep.packing import unpack
 from spark_cep.pipeline.state.bucket_storage import BucketStorage
 from spark_cep.pipeline.state.buckets import (
     BucketKeys,
-    Stored,
+    StoredBuckets,
     Written,
     buckets_of,
     hashes_of,
@@ -98,7 +98,7 @@ def beginning(
     """A batch begins."""
     count = len(bases)
     due = np.zeros(count, np.int64)
-    stored = Stored(
+    stored = StoredBuckets(
         np.arange(count),
         list(bases),
         list(changes),

@@ -116,7 +116,7 @@ class ResolvedSchemas(RecordFormat):
 
     @property
     def known(self) -> str:
-        """The same as ranges."""
+        """The ids as ranges, in text."""
         return ranges_of(self.ids)
 
     def learn(self, schemas: Iterable[str]) -> list[str]:

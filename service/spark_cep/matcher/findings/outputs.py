@@ -33,7 +33,7 @@ class Outputs:
         self.counts.update(more.counts)
 
     def as_objects(self) -> Outputs:
-        """The same, with all matches and timeouts as objects."""
+        """Return these outputs with all matches and timeouts as objects."""
         found = replace(self, matches=[*self.matches], timeouts=[*self.timeouts], results=[])
         for results in self.results:
             for row in range(len(results)):

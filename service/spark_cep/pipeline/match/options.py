@@ -1,4 +1,4 @@
-"""What a key group must know besides its rules."""
+"""The options of a key group besides its rules."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from spark_cep.matcher.snapshot import encode
 from spark_cep.packing import pack, unpack
 from spark_cep.pipeline.state.buckets import (
     BucketKeys,
-    Stored,
+    StoredBuckets,
     Written,
     due_by_bucket,
     homes_of,
@@ -40,7 +40,7 @@ class BucketStorage:
         entries, names = self.entries, [self.spread.names(bucket) for bucket in buckets]
         there = [name for pair in names for name in pair if name in entries]
         values = dict(zip(there, entries.loaded(there, load), strict=True))
-        stored = Stored(
+        stored = StoredBuckets(
             numbers=np.array(buckets),
             bases=[[values[base]] if base in values else [] for base, _ in names],
             changes=[unpack(values[beside]) if beside in values else [] for _, beside in names],
@@ -65,7 +65,7 @@ class BucketStorage:
     def _numbers(self) -> list[int]:
         return self.rules.numbers(self.fingerprints)
 
-    def _renew(self, stored: Stored, meaning: bytes, places: Sequence[int]) -> None:
+    def _renew(self, stored: StoredBuckets, meaning: bytes, places: Sequence[int]) -> None:
         """Put the buckets at some places, which have another meaning, in the terms of this rule
         set. All of each is then to be written."""
         bases, changes = ([of[place] for place in places] for of in (stored.bases, stored.changes))

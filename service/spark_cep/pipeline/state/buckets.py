@@ -72,7 +72,7 @@ class Written:
     bases: KeysState
 
 
-class Stored(NamedTuple):
+class StoredBuckets(NamedTuple):
     """Some buckets as they are stored. By bucket: its number; its base, if it has one; the blocks
     of its changes, oldest first; whether all of it has to be written; and the watermarks before
     which nothing is due of the base and of the changes."""
@@ -91,7 +91,7 @@ class BucketKeys:
     When they have become many, changes are put together; when they concern a good part of the
     bucket, all of it is written."""
 
-    def __init__(self, stored: Stored, count: int, rules: Mapping[int, int]) -> None:
+    def __init__(self, stored: StoredBuckets, count: int, rules: Mapping[int, int]) -> None:
         self._stored, self._count = stored, count
         self._base = StoredKeys(stored.bases, rules)
         self._changes = StoredKeys(stored.changes, rules)
