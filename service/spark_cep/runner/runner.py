@@ -120,8 +120,8 @@ class Runner:
             before = max(before, batch.control.lower_bound)
         groups = [BatchInput(control=batch.control) for _ in range(settings.key_groups)]
         planned_at = LAST_TIME if batch.planned_at is None else batch.planned_at
-        told = TaskProperties(planned_at, before)
-        for packets, letters in self._packer.pack(batch.records, told):
+        properties = TaskProperties(planned_at, before)
+        for packets, letters in self._packer.pack(batch.records, properties):
             for to, kind, packet in packets:
                 groups[to].take(kind, packet)
             results.outputs.dead_letters += letters

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spark_cep.pipeline.tasks import batch_properties
-from spark_cep.pipeline.tasks.batch_properties import tell_tasks, told_to_task
+from spark_cep.pipeline.tasks.batch_properties import properties_of_task, set_properties
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 
@@ -25,14 +25,14 @@ def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def test_they_come_back(told: dict[str, str], late_until: int | None) -> None:
     """Also a time of which nothing is known, and what was told of the batch before is gone."""
     context: Any = SimpleNamespace(setLocalProperty=told.__setitem__)
-    tell_tasks(context, TaskProperties(1, 2, "a", "b"))
+    set_properties(context, TaskProperties(1, 2, "a", "b"))
     sent = TaskProperties(1_700_000_000_123, late_until, "b")
-    tell_tasks(context, sent)
-    assert told_to_task() == sent
+    set_properties(context, sent)
+    assert properties_of_task() == sent
 
 
 @pytest.mark.usefixtures("told")
 def test_a_task_that_was_told_nothing() -> None:
     """It does not guess."""
-    with pytest.raises(ValueError, match=r"was not told spark_cep\.planned_at"):
-        told_to_task()
+    with pytest.raises(ValueError, match=r"has no property spark_cep\.planned_at"):
+        properties_of_task()

@@ -208,16 +208,18 @@ class OutputEncoder:
             return record
         if isinstance(result, MatchRow):
             last = result.event.at
-            told = f"row {result.row} of the match {result.match_id}"
+            subject = f"row {result.row} of the match {result.match_id}"
             if result.match_id is None:
-                told = "the row that no match covers"
-            told += f", of the event {_place(last)},"
+                subject = "the row that no match covers"
+            subject += f", of the event {_place(last)},"
         else:
             events = [event for taken in result.steps.values() for event in taken]
             taken = [event.at for event in sorted(events, key=lambda event: (event.time, event.at))]
             last = taken[-1]
-            told = f"the {kind} {result.match_id} of {len(taken)} events from {_place(taken[0])} on"
-        detail = f"{told} has {record.size} bytes, and its topic takes {self._largest}"
+            subject = (
+                f"the {kind} {result.match_id} of {len(taken)} events from {_place(taken[0])} on"
+            )
+        detail = f"{subject} has {record.size} bytes, and its topic takes {self._largest}"
         reason = Reason.OUTPUT_TOO_LARGE.value
         rule, version = result.rule_id, result.rule_version
         letter = DeadLetter(last, reason, detail, rule_id=rule, rule_version=version)

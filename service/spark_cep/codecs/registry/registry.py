@@ -240,8 +240,8 @@ class Registry:
     def _refused(self, what: str, error: SchemaRegistryError) -> SparkCepError:
         status, code = error.http_status_code, error.error_code
         if status in _LOGIN:
-            told = f"refuses {what}, for login or rights: HTTP {status}: {error.error_message}"
-            return ConfigurationError(self._said(told))
+            message = f"refuses {what}, for login or rights: HTTP {status}: {error.error_message}"
+            return ConfigurationError(self._said(message))
         if status == HTTPStatus.NOT_FOUND and isinstance(code, int) and code > 0:
             return self._error(f"does not know {what}: {error.error_message}", SchemaNotFoundError)
         if status == HTTPStatus.NOT_FOUND:

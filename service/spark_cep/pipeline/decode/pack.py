@@ -86,16 +86,16 @@ class Packer:
     _new_schemas: set[str] = field(default_factory=set)
     _late_until: int | None = None
 
-    def pack(self, read: Iterable[KafkaRecords], told: TaskProperties) -> Iterator[Packed]:
+    def pack(self, read: Iterable[KafkaRecords], properties: TaskProperties) -> Iterator[Packed]:
         """One task: its records in, packets out. :attr:`times` and :meth:`report` are about all of
         them, when they have been taken."""
         self._counts, self._maxima, self._arrived, self._new_schemas = Counter(), {}, {}, set()
         self._waiting, self._bytes_waiting = [[] for _ in self.partitionings], 0
         busy = decoding = waited = 0
         asked = perf_counter_ns()
-        latest = None if self.max_ahead_ms is None else told.planned_at + self.max_ahead_ms
-        self._late_until = told.late_until
-        reader = self.decoder.reader.of_task(told.planned_at, told.schemas)
+        latest = None if self.max_ahead_ms is None else properties.planned_at + self.max_ahead_ms
+        self._late_until = properties.late_until
+        reader = self.decoder.reader.of_task(properties.planned_at, properties.schemas)
         decoder = replace(self.decoder, reader=reader)
         for records in read:
             began = perf_counter_ns()

@@ -1,5 +1,4 @@
-"""The batches of a query: what is decided before each runs, what its tasks are told, and what they
-report."""
+"""The batches of a query: decisions before each runs, properties of its tasks, their reports."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.spark.private_api import offset_log, spark_type
-from spark_cep.pipeline.tasks.batch_properties import tell_tasks
+from spark_cep.pipeline.tasks.batch_properties import set_properties
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 #: Spark's local property with the id of the query that a batch belongs to.
@@ -60,7 +59,7 @@ class Batches:
         known, decided, partly = self.schemas.known, None, self.partly_written
         if partly is not None and partly.batch == batch:
             known = decided = partly.schemas
-        told = TaskProperties(
+        properties = TaskProperties(
             int(planned.metadataOpt().get().batchTimestampMs()),
             late_until,
             offset.digest,
@@ -68,7 +67,7 @@ class Batches:
             decided,
             rules.text,
         )
-        tell_tasks(context, told)
+        set_properties(context, properties)
         output = WrittenBatch(query, batch, known, offset.digest)
         writer = PartitionWriter(self.delivery, output, first=not self._begun)
         self._begun = True

@@ -79,8 +79,8 @@ def configuration(config: Mapping[str, Any]) -> Any:
     made = LIBRARY.rd_kafka_conf_new()
     # What goes wrong is raised, or comes as a message.
     for name, value in {**config, "log_level": 0}.items():
-        told = str(value).lower() if isinstance(value, bool) else str(value)
-        if LIBRARY.rd_kafka_conf_set(made, name.encode(), told.encode(), text, TEXT_SIZE):
+        text_value = str(value).lower() if isinstance(value, bool) else str(value)
+        if LIBRARY.rd_kafka_conf_set(made, name.encode(), text_value.encode(), text, TEXT_SIZE):
             LIBRARY.rd_kafka_conf_destroy(made)
             raise refused(KafkaError._INVALID_ARG, text.value)
     return made
@@ -105,7 +105,7 @@ def raised(error: int | None) -> None:
     """Raise what an ``rd_kafka_error_t``, which is gone then, says, if there is one."""
     if not error:
         return
-    told = KafkaError(
+    failure = KafkaError(
         LIBRARY.rd_kafka_error_code(error),
         LIBRARY.rd_kafka_error_string(error).decode("utf-8", "replace"),
         bool(LIBRARY.rd_kafka_error_is_fatal(error)),
@@ -113,7 +113,7 @@ def raised(error: int | None) -> None:
         bool(LIBRARY.rd_kafka_error_txn_requires_abort(error)),
     )
     LIBRARY.rd_kafka_error_destroy(error)
-    raise KafkaException(told)
+    raise KafkaException(failure)
 
 
 def error_of(message: int) -> KafkaError:

@@ -24,8 +24,8 @@ from spark_cep.pipeline.librdkafka.library import (
 from spark_cep.pipeline.librdkafka.loops.produce_loop import (
     COPIED,
     FUNCTIONS,
+    message_arguments,
     produce,
-    told_of_message,
 )
 from spark_cep.pipeline.librdkafka.messages import Messages
 
@@ -40,8 +40,8 @@ _Delivered = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)
 
 
 class Producer:
-    """``config``: librdkafka's properties of a producer. ``failed`` is told of each message that
-    was not delivered, by its topic and why, while :meth:`flush` waits.
+    """``config``: librdkafka's properties of a producer. ``failed`` is called for each message
+    that was not delivered, with its topic and the error, while :meth:`flush` waits.
 
     Raises KafkaException when librdkafka or the brokers refuse what is asked. Times are seconds.
     """
@@ -68,11 +68,11 @@ class Producer:
     def produce(self, messages: Messages) -> None:
         """Hand messages on, waiting while librdkafka's queue is full. Raises OutputError when one
         is refused."""
-        told = told_of_message(messages.most_headers)
+        arguments = message_arguments(messages.most_headers)
         topics = np.array([self._topic(name) for name in messages.topics], np.int64)
         row = 0
         while True:
-            row, error = _produced(self._client, told, row, topics, messages)
+            row, error = _produced(self._client, arguments, row, topics, messages)
             if not error:
                 return
             try:
@@ -142,15 +142,15 @@ class Producer:
 def produce_nothing() -> None:
     """Call the compiled loop, with no message."""
     nothing = Messages.of_records([])
-    _produced(0, told_of_message(0), 0, np.zeros(0, np.int64), nothing)
+    _produced(0, message_arguments(0), 0, np.zeros(0, np.int64), nothing)
 
 
 def _produced(
-    client: int, told: I64, first: int, topics: I64, messages: Messages
+    client: int, arguments: I64, first: int, topics: I64, messages: Messages
 ) -> tuple[int, int]:
     m = messages
     row, error = produce(
-        client, _FUNCTIONS, told, told.ctypes.data, first, topics, _read_only(m.topic),
+        client, _FUNCTIONS, arguments, arguments.ctypes.data, first, topics, _read_only(m.topic),
         *_column(m.keys), _read_only(m.key),
         *_column(m.values), _read_only(m.value),
         _read_only(m.group), _read_only(m.group_ends),

@@ -132,12 +132,12 @@ class _Reading:
         return columns.records(self._wanted)
 
     def _judge(self, count: int) -> None:
-        told = [
+        reported = [
             (error_of(each), c_int64.from_address(each + loops.OFFSET).value)
             for each in self._errors[:count].tolist()
         ]
         loops.destroy(self._errors, 0, count, _FUNCTIONS)
-        for error, offset in told:
+        for error, offset in reported:
             if error.code() == KafkaError._PARTITION_EOF:
                 # Behind the last record there may be offsets without one.
                 self._done = self._done or offset >= self._wanted.end

@@ -217,8 +217,8 @@ class _ForkServer:
                 if client is not None:
                     self._selector.unregister(client)
                     with suppress(OSError):
-                        told = code if code >= 0 else _KILLED - code
-                        client.sendall(told.to_bytes(fork_client.NUMBER_BYTES, "big"))
+                        exit_code = code if code >= 0 else _KILLED - code
+                        client.sendall(exit_code.to_bytes(fork_client.NUMBER_BYTES, "big"))
                     client.close()
 
     def _abandon(self, child: int) -> None:

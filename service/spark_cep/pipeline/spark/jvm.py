@@ -56,7 +56,7 @@ class LaunchedJvm:
         command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
         self._folder = tempfile.TemporaryDirectory(prefix="spark-cep-gateway-")
         self._answer = Path(self._folder.name) / "answer"
-        told = {
+        environment = {
             "SPARK_CONNECT_MODE": "0",
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._answer),
             # Its Python processes import nothing from the folder where the service was started.
@@ -73,7 +73,7 @@ class LaunchedJvm:
             stdin=subprocess.PIPE,
             stdout=self._output,
             stderr=self._output,
-            env=os.environ | told,
+            env=os.environ | environment,
             preexec_fn=leave_interrupts_to_driver,  # noqa: PLW1509  as PySpark does
         )
         _launched.append(self._process)

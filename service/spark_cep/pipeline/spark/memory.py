@@ -26,16 +26,16 @@ def memory_of_task() -> list[ProcessMemory]:
     """Return the memory of a task's worker and of the JVM behind it."""
     host = socket.gethostname()
     own = os.getpid()
-    told = [ProcessMemory(host, own, False, resident(own))]
+    processes = [ProcessMemory(host, own, False, resident(own))]
     process = own
     for _ in range(_MOST_STEPS):
         process = _parent(process)
         if not process:
             break
         if _name(process) == _JAVA:
-            told.append(ProcessMemory(host, process, True, resident(process)))
+            processes.append(ProcessMemory(host, process, True, resident(process)))
             break
-    return [each for each in told if each.bytes]
+    return [each for each in processes if each.bytes]
 
 
 def resident(process: int) -> int:
@@ -47,10 +47,10 @@ def resident(process: int) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def by_process(told: Iterable[ProcessMemory], driver_jvm: int) -> dict[tuple[str, ...], float]:
+def by_process(processes: Iterable[ProcessMemory], driver_jvm: int) -> dict[tuple[str, ...], float]:
     """Bytes by host and kind, each process once: what the metric shows. ``driver_jvm``: its id."""
     host = socket.gethostname()
-    latest = {(each.host, each.process): each for each in told}
+    latest = {(each.host, each.process): each for each in processes}
     found: dict[tuple[str, ...], float] = {
         (host, "driver_python"): resident(os.getpid()),
         (host, "driver_jvm"): resident(driver_jvm),

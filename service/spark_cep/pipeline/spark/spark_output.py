@@ -78,8 +78,8 @@ def _relay(read: int) -> None:
                 _look_for_memory(text)
                 if configured():
                     tell(text)
-                elif told := as_text(text):
-                    os.write(_STANDARD_ERROR, redact(told).encode() + b"\n")
+                elif shown := as_text(text):
+                    os.write(_STANDARD_ERROR, redact(shown).encode() + b"\n")
 
 
 def tell(line: str) -> None:

@@ -7,13 +7,13 @@ from pyspark import SparkContext, TaskContext
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 
-def tell_tasks(context: SparkContext, properties: TaskProperties) -> None:
-    """Tell all tasks of the jobs that this thread starts from now on."""
-    for name, text in properties.told().items():
-        context.setLocalProperty(name, text)  # type: ignore[arg-type]  # None: not told
+def set_properties(context: SparkContext, properties: TaskProperties) -> None:
+    """Set the properties of all tasks of the jobs that this thread starts from now on."""
+    for name, text in properties.texts().items():
+        context.setLocalProperty(name, text)  # type: ignore[arg-type]  # None: not set
 
 
-def told_to_task() -> TaskProperties:
+def properties_of_task() -> TaskProperties:
     """Return the properties of the batch of the task that runs here. Raises ValueError without
     any."""
     task = TaskContext.get()

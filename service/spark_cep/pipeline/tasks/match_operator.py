@@ -23,7 +23,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.state.key_group_labels import group_of
-from spark_cep.pipeline.tasks.batch_properties import told_to_task
+from spark_cep.pipeline.tasks.batch_properties import properties_of_task
 from spark_cep.pipeline.tasks.frames import frames_of, rows_of
 from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
 from spark_cep.pipeline.wire.fragments import fragments, whole
@@ -53,16 +53,20 @@ class MatchOperator(StatefulProcessor):
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Any]:
         """One key group's packets of one batch in, output packets out, both as pandas frames."""
-        told = told_to_task()
+        properties = properties_of_task()
         first = self._matcher is None
         if self._matcher is None:
             matching: Matching = unpickled(self._pickled)
-            self._matcher = matching.processor(told.rules)
+            self._matcher = matching.processor(properties.rules)
             self._matcher.open(self._group_state, self._entry_state)
         # A task tells of its process once.
         processes = memory_of_task if first else tuple
         made = self._matcher.process(
-            group_of(key[0]), whole(rows_of(rows)), told.offsets, told.offsets_before, processes
+            group_of(key[0]),
+            whole(rows_of(rows)),
+            properties.offsets,
+            properties.offsets_before,
+            processes,
         )
         return frames_of(chain.from_iterable(fragments(*each) for each in made))
 

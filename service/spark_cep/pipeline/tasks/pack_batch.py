@@ -17,7 +17,7 @@ from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.spark.private_api import pickled, unpickled
-from spark_cep.pipeline.tasks.batch_properties import told_to_task
+from spark_cep.pipeline.tasks.batch_properties import properties_of_task
 from spark_cep.pipeline.tasks.packet_rows import packet_rows
 from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets
 from spark_cep.pipeline.wire.reports import ProcessMemory
@@ -35,20 +35,20 @@ class PackBatch:
 
     def __call__(self, records: Iterator[KafkaRecords]) -> Iterator[pa.RecordBatch]:
         """One task: its records in, packets out."""
-        told = told_to_task()
-        packer, encoder = _packer(self._packing, told.rules)
-        return rows_of_task(packer, encoder, records, told, memory_of_task())
+        properties = properties_of_task()
+        packer, encoder = _packer(self._packing, properties.rules)
+        return rows_of_task(packer, encoder, records, properties, memory_of_task())
 
 
 def rows_of_task(
     packer: Packer,
     encoder: OutputEncoder,
     records: Iterable[KafkaRecords],
-    told: TaskProperties,
+    properties: TaskProperties,
     processes: Sequence[ProcessMemory] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one task."""
-    for packets, letters in packer.pack(records, told):
+    for packets, letters in packer.pack(records, properties):
         if packets:
             yield packet_rows(packets)
         for packet in RecordPackets.of(map(encoder.dead_letter, letters)):

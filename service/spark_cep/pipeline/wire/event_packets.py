@@ -97,5 +97,5 @@ def with_late_until(rows: pa.RecordBatch, late_until: int) -> pa.RecordBatch:
 
 def late_until(rows: pa.RecordBatch) -> int | None:
     """Up to which time rows of a packet have the bytes of their records; ``None``: all have."""
-    told = (rows.schema.metadata or {}).get(_LATE_UNTIL)
-    return None if told is None else int(told)
+    text = (rows.schema.metadata or {}).get(_LATE_UNTIL)
+    return None if text is None else int(text)

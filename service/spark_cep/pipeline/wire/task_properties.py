@@ -36,8 +36,8 @@ class TaskProperties:
     schemas: str | None = None
     rules: str = ""
 
-    def told(self) -> dict[str, str | None]:
-        """The properties by name; ``None``: not told."""
+    def texts(self) -> dict[str, str | None]:
+        """The properties by name; ``None``: not set."""
         return {
             PLANNED_AT: str(self.planned_at),
             LATE_UNTIL: "" if self.late_until is None else str(self.late_until),
@@ -48,17 +48,17 @@ class TaskProperties:
         }
 
     @classmethod
-    def of(cls, told: Callable[[str], str | None]) -> TaskProperties:
-        """Read the properties that :meth:`told` makes, by name. Raises ValueError without any."""
-        planned = told(PLANNED_AT)
+    def of(cls, text_of: Callable[[str], str | None]) -> TaskProperties:
+        """Read the properties that :meth:`texts` makes, by name. Raises ValueError without any."""
+        planned = text_of(PLANNED_AT)
         if planned is None:
-            raise ValueError(f"the task was not told {PLANNED_AT}")
-        late_until = told(LATE_UNTIL)
+            raise ValueError(f"the task has no property {PLANNED_AT}")
+        late_until = text_of(LATE_UNTIL)
         return cls(
             int(planned),
             int(late_until) if late_until else None,
-            told(OFFSETS) or "",
-            told(OFFSETS_BEFORE) or "",
-            told(SCHEMAS),
-            told(RULES) or "",
+            text_of(OFFSETS) or "",
+            text_of(OFFSETS_BEFORE) or "",
+            text_of(SCHEMAS),
+            text_of(RULES) or "",
         )

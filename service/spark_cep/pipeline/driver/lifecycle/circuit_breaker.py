@@ -18,7 +18,7 @@ from spark_cep.codecs.record_faults import OF_RECORDS
 from spark_cep.config.engine import CircuitBreakerLimits as CircuitBreakerSettings
 from spark_cep.durations import format_duration
 
-_REASONS_TOLD = 5
+_MOST_REASONS = 5
 #: A rule's id and version.
 Version = tuple[str, int]
 
@@ -120,8 +120,8 @@ class CircuitBreaker:
     def _trip(
         self, rule: Version | None, reasons: Counter[str], of: int, limit: float | None
     ) -> Trip:
-        told = tuple(reasons.most_common(_REASONS_TOLD))
-        return Trip(rule, reasons.total(), of, limit or 0.0, self._settings.window, told)
+        most_common = tuple(reasons.most_common(_MOST_REASONS))
+        return Trip(rule, reasons.total(), of, limit or 0.0, self._settings.window, most_common)
 
 
 def _above(dead_letters: int, of: int, limit: float | None, least: int) -> bool:

@@ -23,28 +23,29 @@ _AT_TOPIC, _AT_VALUE, _AT_KEY, _AT_FLAGS, _FIRST_HEADER = range(5)
 _produce = calling(WORD, 3)
 
 
-def told_of_message(headers: int) -> I64:
-    """Room for what librdkafka is told of a message with up to so many headers: an
+def message_arguments(headers: int) -> I64:
+    """Room for the arguments that librdkafka takes of a message with up to so many headers: an
     ``rd_kafka_vu_t`` in each row."""
-    told = np.zeros((_FIRST_HEADER + headers, _WORDS), np.int64)
+    arguments = np.zeros((_FIRST_HEADER + headers, _WORDS), np.int64)
     # Types and flags are numbers of 32 bits.
-    halves = told.view(np.int32)
+    halves = arguments.view(np.int32)
     halves[[_AT_TOPIC, _AT_VALUE, _AT_KEY, _AT_FLAGS], 0] = _TOPIC, _VALUE, _KEY, _FLAGS
     halves[_AT_FLAGS, 2] = COPIED
     halves[_FIRST_HEADER:, 0] = _HEADER
-    return told
+    return arguments
 
 
 @inlined
-def _put(told: I64, row: int, first: int, data: int, places: I64, number: int) -> None:
+def _put(arguments: I64, row: int, first: int, data: int, places: I64, number: int) -> None:
     """The address and the size of a value; neither, where there is none."""
-    told[row, first] = 0 if number < 0 else data + (places[number] >> 32)
-    told[row, first + 1] = 0 if number < 0 else places[number] & 0xFFFFFFFF
+    arguments[row, first] = 0 if number < 0 else data + (places[number] >> 32)
+    arguments[row, first + 1] = 0 if number < 0 else places[number] & 0xFFFFFFFF
 
 
 @compiled
 def produce(
-    client: int, functions: I64, told: I64, told_place: int, first: int, topics: I64, topic: I64,
+    client: int, functions: I64, arguments: I64, arguments_place: int,
+    first: int, topics: I64, topic: I64,
     keys: int, key_places: I64, key: I64,
     values: int, value_places: I64, value: I64,
     group: I64, group_ends: I64,
@@ -55,23 +56,23 @@ def produce(
     """Hand on the messages from number ``first`` on. Returns the number of the first one that
     librdkafka refuses, and the address of its error; or how many there are, and 0.
 
-    ``told``: as of :func:`told_of_message`, at the address ``told_place``. ``keys``, ``values``,
-    ``names``, ``texts`` and ``own`` are addresses of bytes, with places in them; what else there
-    is, see :class:`~spark_cep.pipeline.librdkafka.messages.Messages`."""
+    ``arguments``: as of :func:`message_arguments`, at the address ``arguments_place``. ``keys``,
+    ``values``, ``names``, ``texts`` and ``own`` are addresses of bytes, with places in them; for
+    the others see :class:`~spark_cep.pipeline.librdkafka.messages.Messages`."""
     for row in range(first, len(topic)):
-        told[_AT_TOPIC, 1] = topics[topic[row]]
-        _put(told, _AT_VALUE, 1, values, value_places, value[row])
-        _put(told, _AT_KEY, 1, keys, key_places, key[row])
+        arguments[_AT_TOPIC, 1] = topics[topic[row]]
+        _put(arguments, _AT_VALUE, 1, values, value_places, value[row])
+        _put(arguments, _AT_KEY, 1, keys, key_places, key[row])
         at = _FIRST_HEADER
         for header in range(group_ends[group[row]], group_ends[group[row] + 1]):
-            told[at, 1] = names + (name_places[name[header]] >> 32)
-            _put(told, at, 2, texts, text_places, text[header])
+            arguments[at, 1] = names + (name_places[name[header]] >> 32)
+            _put(arguments, at, 2, texts, text_places, text[header])
             at += 1
         if own_name >= 0:
-            told[at, 1] = names + (name_places[own_name] >> 32)
-            _put(told, at, 2, own, own_places, row)
+            arguments[at, 1] = names + (name_places[own_name] >> 32)
+            _put(arguments, at, 2, own, own_places, row)
             at += 1
-        error = _produce(functions[0], client, told_place, at)
+        error = _produce(functions[0], client, arguments_place, at)
         if error != 0:
             return row, error
     return len(topic), 0
