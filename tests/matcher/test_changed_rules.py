@@ -108,7 +108,7 @@ class Job:
         batch = InputBatch.of({"k": made}, self._names, self._matcher.slots)
         ready, self.ahead = reached(batches_together([self.ahead, batch]), watermark)
         for found in self._matcher.advance(self.state, ready, watermark, self._names):
-            self.outputs.add(found)
+            self.outputs.add(found.as_objects())
 
     def change(self, *texts: str) -> None:
         """Stop, and go on with other rules."""

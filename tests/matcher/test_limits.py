@@ -171,9 +171,9 @@ def test_adversarial_stream_in_bounded_time_and_memory(policy: str) -> None:
     batch = InputBatch.of({"k": events}, names, kernel.slots)
     started = time.process_time()
     most = total = 0
-    for found in kernel.advance(state, batch, END_OF_TIME, names):
-        taken = sum(len(events) for match in found.matches for events in match.steps.values())
-        most, total = max(most, taken), total + len(found.matches)
+    for outputs in kernel.advance(state, batch, END_OF_TIME, names):
+        taken = sum(len(results.events) for results in outputs.results)
+        most, total = max(most, taken), total + sum(map(len, outputs.results))
         # Making what is found is no part of matching, and its size is the rule's doing.
         if total > 500:
             break

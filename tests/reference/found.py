@@ -8,8 +8,8 @@ from typing import NamedTuple
 from spark_cep.matcher.findings.found import Failure
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import Finished, RuleState, Taken
-from spark_cep.matcher.steps.reporting import StepReporter
 from spark_cep.model import Event
+from tests.reference.reporting import StepReporter
 
 
 class Expired(NamedTuple):

@@ -17,10 +17,10 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER, RuleState
-from spark_cep.matcher.steps.reporting import StepReporter
 from spark_cep.model import Event
 from tests.reference.found import Found, idle, order
 from tests.reference.machine import Machine
+from tests.reference.reporting import StepReporter
 
 _MOST_ENTRIES = 65_536
 

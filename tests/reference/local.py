@@ -35,7 +35,7 @@ BEFORE_TIME = -(1 << 62)
 @dataclass(frozen=True, slots=True)
 class Record:
     """One decoded record. ``values``: its columns, nested records as mappings; ``micros``: what its
-    time has behind the millisecond."""
+    time has behind the millisecond; ``payload``: its original bytes."""
 
     at: Coordinates
     time: int
@@ -43,6 +43,7 @@ class Record:
     input: str = ""
     type: str | None = None
     micros: int = 0
+    payload: bytes | None = None
 
 
 _Evaluator = Callable[[Mapping[str, Any]], Any]
@@ -138,7 +139,8 @@ class EventReader:
             except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
                 outputs.dead_letters += self._failures(number, record, error)
         columns = tuple(_column(record.values, slot.path) for slot in part.slots)
-        return Event(record.time, record.at, bits, columns, None, record.type, record.micros)
+        payload = record.payload if part.keeps_payload else None
+        return Event(record.time, record.at, bits, columns, payload, record.type, record.micros)
 
     def _failures(self, number: int, record: Record, error: Exception) -> Iterator[DeadLetter]:
         for rule in self._partitioning.rules:
@@ -167,7 +169,7 @@ class _PartitioningState:
 class LocalJob:
     """A rule set with its state. Records are given in arrival order.
 
-    With ``columns``, matches and timeouts stay columns where they can."""
+    With ``columns``, matches and timeouts stay columns."""
 
     plan: RuleSetPlan
     types: RecordTypes = field(default_factory=RecordTypes)
@@ -178,9 +180,7 @@ class LocalJob:
 
     def __post_init__(self) -> None:
         self._readers = [EventReader(part, self.types) for part in self.plan.partitionings]
-        self._matchers = [
-            KeysMatcher(part, self.types, self.columns) for part in self.plan.partitionings
-        ]
+        self._matchers = [KeysMatcher(part, self.types) for part in self.plan.partitionings]
         self._states = [_PartitioningState() for _ in self._readers]
 
     def advance(self, records: Iterable[Record], watermark: int) -> None:
@@ -191,7 +191,7 @@ class LocalJob:
             events = InputBatch.of(reader.by_key(fresh, self.outputs), state.names, matcher.slots)
             ready, state.ahead = reached(batches_together([state.ahead, events]), self.watermark)
             for found in matcher.advance(state.keys, ready, self.watermark, state.names):
-                self.outputs.add(found)
+                self.outputs.add(found if self.columns else found.as_objects())
 
     def partial_matches(self) -> Iterator[PartialMatch]:
         """The live partial matches, key by key; behind them those of rules in SQL."""

@@ -55,18 +55,12 @@ class KeysState:
 
 
 class KeysMatcher:
-    """All rules of one partitioning, applied to many keys at once. Holds no state.
+    """All rules of one partitioning, applied to many keys at once. Holds no state."""
 
-    With ``columns``, matches and timeouts stay columns, but for those of rules of steps that emit
-    more than coordinates."""
-
-    def __init__(
-        self, partitioning: Partitioning, types: RecordTypes, columns: bool = False
-    ) -> None:
+    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self.partitioning = partitioning
-        self._steps = StepRules(partitioning, types, columns=columns)
+        self._steps = StepRules(partitioning, types)
         self._row_patterns = RowPatternRules(partitioning)
-        self._columns = columns
         self._meanings: dict[tuple[int, ...], Meaning] = {}
 
     @property
@@ -99,12 +93,6 @@ class KeysMatcher:
         What is found comes in pieces of bounded size; ``state`` has moved when they have been
         taken.
         """
-        for outputs in self._advance(state, batch, watermark, names):
-            yield outputs if self._columns else outputs.as_objects()
-
-    def _advance(
-        self, state: KeysState, batch: InputBatch, watermark: int, names: Names
-    ) -> Iterator[Outputs]:
         keys, places = with_more(state.keys, batch.keys)
         key = places[batch.key]
         order = _in_order(batch.events, key, names)

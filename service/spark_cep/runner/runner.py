@@ -103,7 +103,7 @@ class Runner:
             inputs.type_names,
             inputs.types,
         )
-        self._matcher = GroupMatcher(plan, options, columns=self._columns)
+        self._matcher = GroupMatcher(plan, options)
 
     def run(self, batches: Iterable[Batch]) -> Iterator[BatchResults]:
         """Apply batches in order; the results of each, once it is applied."""
@@ -137,7 +137,7 @@ class Runner:
             if batch.watermark is not None:
                 group.clock.reach(batch.watermark)
             for outputs in self._matcher.run(group, taken):
-                results.outputs.add(outputs)
+                results.outputs.add(outputs if self._columns else outputs.as_objects())
             self._matcher.end(group, written)
             results.late += group.late_events()
             late += group.late

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ from spark_cep.codecs.output.outputs import (
 from spark_cep.codecs.output.result_columns import EncodedResults
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.matcher.findings.chains import Chains
 from spark_cep.model import Coordinates, Match, Timeout
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import (
@@ -43,6 +45,7 @@ from spark_cep.pattern.types import (
 from tests.codecs.output.test_outputs import noon
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.matcher.strategies import keyed_streams, rules
+from tests.reference.job import ReferenceJob
 from tests.reference.local import LocalJob, Record
 from tests.sql_rules import sql_rule
 
@@ -171,16 +174,16 @@ def plan() -> RuleSetPlan:
     return compile_rules(loaded.rule for loaded in load_rules(RULES, "rules.yaml"))
 
 
-def test_rules_that_emit_more_than_coordinates_stay_objects() -> None:
+def test_rules_that_emit_more_than_coordinates_are_columns() -> None:
     """In the same run as one that does not."""
     as_objects, as_columns, job = both(plan(), stream(400), encoder())
     assert as_columns == as_objects
-    assert {match.rule_id for match in job.outputs.matches} == {"measured"}
+    assert not job.outputs.matches + job.outputs.timeouts
     found = Counter(
         results.plans[rule].rule.id for results in job.outputs.results for rule in results.rule
     )
-    assert set(found) == {"ab"}
-    assert found["ab"] > 50
+    assert set(found) == {"ab", "measured"}
+    assert min(found.values()) > 50
 
 
 @pytest.mark.parametrize("largest", [280, 430, 445, 460, 470])
@@ -194,17 +197,38 @@ def test_what_is_too_large_is_a_dead_letter(largest: int) -> None:
 
 def test_pieces_are_bounded_by_their_events() -> None:
     """But a single result with more stays whole."""
-    job = LocalJob(plan(), TYPES, columns=True)
-    job.advance(stream(2_000), END_OF_TIME)
-    whole = max(job.outputs.results, key=len)
-    pieces = list(whole.cut(10))
-    assert sum(map(len, pieces)) == len(whole)
-    assert all(len(piece.events) <= 10 or len(piece) == 1 for piece in pieces)
-    assert [piece.result(row) for piece in pieces for row in range(len(piece))] == [
-        whole.result(row) for row in range(len(whole))
+    lengths = [1, 9, 3, 25, 2, 2, 10, 4]
+    count = sum(lengths)
+    whole = Chains(np.cumsum(lengths), np.arange(count, dtype=np.int32) % 3, np.arange(count)[::-1])
+    alike = np.ones(count, np.int64)
+    pieces = list(whole.cut(alike, 10))
+    assert all(len(piece.events) <= 10 or len(piece.ends) == 1 for _, piece in pieces)
+    assert len(pieces) == 6
+    taken = [list(piece.chain(row)) for _, piece in pieces for row in range(len(piece.ends))]
+    assert taken == [list(whole.chain(row)) for row in range(len(lengths))]
+    rows = [row for part, _ in pieces for row in range(len(lengths))[part]]
+    assert rows == list(range(len(lengths)))
+    assert [len(piece.ends) for _, piece in whole.cut(alike, 1)] == [1] * len(lengths)
+    # The last event, which is the first that is taken, is heavy.
+    heavy = np.where(np.arange(count) == count - 1, 8, 1)
+    assert [len(piece.ends) for _, piece in whole.cut(heavy, 17)][:2] == [2, 1]
+
+
+def test_large_payloads_make_small_pieces() -> None:
+    """Results of rules that emit them are not all in memory as bytes at once."""
+    text = RULES.replace("measures: {price: a.price}", "events: all")
+    whole = compile_rules(loaded.rule for loaded in load_rules(text, "rules.yaml"))
+    large = b"x" * 100_000
+    records = [replace(record, payload=large) for record in stream(1_200)]
+    job = LocalJob(whole, TYPES, columns=True)
+    job.advance(records, END_OF_TIME)
+    sizes = [
+        sum(len(value or b"") for value in each.events.payload.values())
+        for each in job.outputs.results
+        if each.events.payload is not None
     ]
-    single = list(whole.cut(1))
-    assert [len(piece) for piece in single] == [1] * len(whole)
+    assert len(sizes) > 2
+    assert max(sizes) < 20_000_000
 
 
 WITHIN = "WITHIN INTERVAL '5' MILLISECONDS DEFINE"
@@ -317,3 +341,63 @@ def test_measures_of_all_types(values: list[dict[str, Any]]) -> None:
     assert not job.outputs.matches
     # The last row of each key waits for another.
     assert sum(map(len, job.outputs.results)) == len(values) - 2
+
+
+OF_STEPS = """\
+id: r{number}
+key: k
+pattern:
+  - {{step: a, where: "v >= 0"}}
+  - {{step: b, after: next, where: "v < 0", times: 1+, optional: true}}
+within: 9 ms
+emit:
+{emit}
+"""
+
+
+@settings(max_examples=20, derandomize=True, database=None, deadline=None)
+@given(st.lists(st.sampled_from(VALUES), min_size=12, max_size=40), st.booleans())
+def test_rules_of_steps_emit_all_types(values: list[dict[str, Any]], known: bool) -> None:
+    """NULLs among them, measures that fail, columns and payloads, of several rules in one table;
+    as the records of the reference's matches, which are objects, with types and without."""
+    names = [name for name in ALL_KINDS.fields if name not in ("k", "ts", "v")]
+    measures = ", ".join(f"{step}_{name}: {step}.{name}" for name in names for step in "ab")
+    measures += ", up: UPPER(a.text), n: COUNT(b.v), total: SUM(b.real), some: 'COLLECT(b.v, 2)'"
+    wrong = "a.real + 1" if known else "a.list + 1"
+    emits = (
+        f"  measures: {{{measures}, wrong: {wrong}}}",
+        f"  events: [{', '.join(names)}]",
+        f"  events: all\n  measures: {{b_raw: b.raw, wrong: {wrong}}}",
+        "  events: none",
+    )
+    text = "---\n".join(OF_STEPS.format(number=n, emit=emit) for n, emit in enumerate(emits))
+    types = RecordTypes((("t", "Event", ALL_KINDS),)) if known else RecordTypes()
+    plan = compile_rules([loaded.rule for loaded in load_rules(text, "rules.yaml")], types)
+    rows = [
+        {**dict.fromkeys(names), **each, "v": -1 if n % 4 > 1 else 1}
+        for n, each in enumerate(values)
+    ]
+    records = [
+        replace(each, payload=None if n % 5 == 0 else b"p" * (n % 4), type="Event")
+        for n, each in enumerate(rows_of_letters(rows))
+    ]
+    reference = ReferenceJob(plan, types)
+    job = LocalJob(plan, types, columns=True)
+    for each in (reference, job):
+        each.advance(records, END_OF_TIME)
+    encode = encoder()
+    as_objects = [encode.match(match) for match in reference.outputs.matches]
+    as_objects += [encode.timeout(timeout) for timeout in reference.outputs.timeouts]
+    as_columns = [
+        record
+        for results in job.outputs.results
+        for record in records_of(encode, encode.results(results)[0])
+    ]
+    assert sorted(as_columns, key=repr) == sorted(as_objects, key=repr) != []
+    letters = job.outputs.dead_letters
+    assert sorted(letters, key=repr) == sorted(reference.outputs.dead_letters, key=repr)
+    fails = not known and any(each for n, each in enumerate(values) if n % 4 < 2)
+    assert {each.detail.split(":")[0] for each in letters} == ({"wrong"} if fails else set())
+    as_objects, as_columns, _ = both(plan, records, encoder(700), types)
+    assert as_columns == as_objects
+    assert any(record.topic == "dead" for record in as_columns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spark_cep.codecs.output.fields import RECORDS, Contract, Record
+from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, Record
 from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import schema_text, with_tables
 from spark_cep.codecs.output.values import output_value
-from spark_cep.columns.vectors import Bytes, reader
+from spark_cep.columns.vectors import Bytes
+from spark_cep.matcher.findings.named_values import NamedValues
 from tests.codecs.output.test_outputs import noon
 from tests.codecs.output.test_result_columns import (
     EVENT,
@@ -91,10 +91,10 @@ class JsonResults:
                 value = None if number < 0 else value.texts.text(number)
             elif isinstance(value, np.ndarray):
                 value = value[row].item()
-            elif isinstance(value, Sequence):
-                value = {
-                    each.name: output_value(reader(each.values, each.kind)(row)) for each in value
-                }
+            elif isinstance(value, NamedValues):
+                value = {name: output_value(each) for name, each in value.row(row).items()}
+                if not value and field.type is FieldType.OPTIONAL_VALUES:
+                    value = None
             found[field.name] = bool(value) if field.type.value == "boolean" else value
         return found
 

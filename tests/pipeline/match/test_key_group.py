@@ -123,7 +123,7 @@ class Store:
         packets = list(self.packets(records))
         run = group.run(packets, self.unkeyed(records), self._load, self._store)
         for outputs in run:
-            self.outputs.add(outputs)
+            self.outputs.add(outputs.as_objects())
         self.group, self.watermark = pack(group.packed()), watermark
         self.late += group.late_events()
         self.live = {rule: number for (rule, _), number in group.live().items()}

@@ -160,7 +160,7 @@ class Groups:
             slots.pop(name) if value is None else slots.update({name: value})
 
         for outputs in group.run(events, unkeyed, load, store):
-            self.outputs.add(outputs)
+            self.outputs.add(outputs.as_objects())
         for event in group.late_events():
             assert event.record_value == b"v"
             self.late[event.at] += 1

@@ -4,7 +4,6 @@ columns in one compiled pass."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -20,19 +19,18 @@ from spark_cep.codecs.output.schemas import AVRO_TYPES, SCALARS, VALUE, schema_t
 from spark_cep.codecs.output.values import output_value
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.compilation import I64
-from spark_cep.columns.vectors import Bytes, Flags, Numbers, Vector, reader, texts_together
+from spark_cep.columns.vectors import Bytes, Flags, Numbers, reader, texts_of, texts_together
 from spark_cep.errors import OutputError
-from spark_cep.matcher.findings.results import Measured
-from spark_cep.pattern.types import BIGINT, BOOLEAN, INT, SqlType
+from spark_cep.matcher.findings.named_values import NamedValues
+from spark_cep.pattern.types import BIGINT, BOOLEAN, INT
 
 _PARTS = {
-    FieldType.TEXT: loops.TEXT,
-    FieldType.OPTIONAL_TEXT: loops.TEXT,
     FieldType.INT: loops.LONG,
     FieldType.LONG: loops.LONG,
     FieldType.TIME: loops.LONG,
     FieldType.FLAG: loops.BYTE,
 }
+_OPTIONAL = (FieldType.OPTIONAL_TEXT, FieldType.OPTIONAL_BYTES, FieldType.OPTIONAL_VALUES)
 #: Bytes of a part at most, beyond those of its text, and of the numbers and ends of items.
 _MOST_OF_PART, _MOST_OF_ITEMS = 11, 12
 
@@ -72,7 +70,7 @@ class AvroResults:
         out, ends = np.empty(room, np.uint8), np.zeros(len(columns.row) + 1, np.int64)
         loops.write_values(
             columns.ends, columns.taken, columns.step, of_row.parts, of_row.matrix, of_step.parts,
-            of_event.parts, of_event.matrix, *texts.together().pool, out, ends,
+            of_event.parts, of_event.matrix, texts.values, *texts.together().pool, out, ends,
         )  # fmt: skip
         return Bytes.of_ends(out[: ends[-1]], ends)
 
@@ -82,11 +80,12 @@ class AvroResults:
 
 
 class _Texts:
-    """Columns of texts, one behind the other."""
+    """Columns of texts, one behind the other, and values by name."""
 
     def __init__(self) -> None:
         self._columns: list[Bytes] = []
         self._count = 0
+        self._values = [np.zeros((0, 4), np.int64)]
 
     def add(self, column: Bytes) -> int:
         """The number of its first text among all."""
@@ -97,6 +96,50 @@ class _Texts:
     def together(self) -> Bytes:
         """All of them."""
         return texts_together(self._columns)
+
+    def add_values(self, values: NamedValues) -> tuple[int, int]:
+        """The number of the first of these values among all, and bytes that are enough for them."""
+        used = np.flatnonzero(np.bincount(values.name))
+        names = texts_of([values.names[number] for number in used.tolist()])
+        name = np.searchsorted(used, values.name)
+        # A value that is not there is the branch of NULL.
+        table = np.zeros((len(name), 4), np.int64)
+        table[:, 0], table[:, 1], table[:, 2] = name + self.add(names), loops.BYTE, -1
+        room = int(names.lengths[name].sum()) + len(name) * 2 * _MOST_OF_PART
+        for places, column, kind in values.typed:
+            if isinstance(column, Bytes):
+                numbers, nulls = np.arange(len(column)) + self.add(column), column.nulls
+                part, branch = loops.TEXT, "string"
+                room += int(column.lengths.sum())
+            elif isinstance(column, Numbers) and column.values.dtype == np.float64:
+                numbers, nulls = column.values.view(np.int64), column.nulls
+                part, branch = loops.DOUBLE, "double"
+            elif isinstance(column, Numbers) and kind in (INT, BIGINT, BOOLEAN):
+                numbers, nulls = column.values, column.nulls
+                truth = kind == BOOLEAN
+                part, branch = (loops.BYTE, "boolean") if truth else (loops.LONG, "long")
+            else:
+                read = reader(column, kind)
+                written = Bytes.of(
+                    [
+                        _written_value(values.names[number], read(row))
+                        for row, number in enumerate(values.name[places].tolist())
+                    ]
+                )
+                room += int(written.lengths.sum())
+                table[places, 1] = loops.RAW
+                table[places, 3] = np.arange(len(written)) + self.add(written)
+                continue
+            there = places[~nulls]
+            table[there, 1:3] = part, 2 * SCALARS.index(branch)
+            table[there, 3] = numbers[~nulls]
+        self._values.append(table)
+        return sum(map(len, self._values)) - len(table), room
+
+    @property
+    def values(self) -> I64:
+        """All values: the text of the name, the kind of part, branch, and number of each."""
+        return np.concatenate(self._values)
 
 
 class _Level:
@@ -124,47 +167,32 @@ class _Level:
                 continue
             column = field.column and field.column(columns)
             if isinstance(column, Chosen):
-                self._chosen(loops.TEXT, column, 1 if field.type is FieldType.OPTIONAL_TEXT else -1)
+                self._chosen(column, 1 if field.type in _OPTIONAL else -1)
             elif isinstance(column, np.ndarray):
                 self._number(_PARTS[field.type], column)
             elif column is None:
                 self._constant += _written(field.type, None)
             else:
-                self._values(column)
+                self._values(column, optional=field.type in _OPTIONAL)
         self._write_constant()
 
-    def _values(self, columns: Sequence[Measured]) -> None:
-        """Values by name, as the map that they are in each row."""
-        if columns:
-            self._constant += _written(FieldType.LONG, len(columns))
-        for each in columns:
-            self._constant += _written(FieldType.TEXT, each.name)
-            self._value(*each)
-        self._constant += b"\0"
+    def _values(self, values: NamedValues, *, optional: bool) -> None:
+        """Values by name, as the map that they are in each row; ``optional``: NULL for none."""
+        first, room = self._texts.add_values(values)
+        self.room += room
+        which, ends = len(self.numbers), values.ends + first
+        counts = np.diff(values.ends, prepend=0)
+        self.numbers += [ends - counts, ends]
+        if optional:
+            self.numbers.append((counts == 0).astype(np.int64))
+        branch, nulls = (2, which + 2) if optional else (-1, -1)
+        self._part(loops.VALUES, which, 2 * _MOST_OF_PART, branch, nulls)
 
-    def _value(self, name: str, values: Vector, kind: SqlType | None) -> None:
-        if isinstance(values, Bytes):
-            numbers = np.where(values.nulls, -1, np.arange(len(values)))
-            self._chosen(loops.TEXT, Chosen(values, numbers), SCALARS.index("string"))
-        elif isinstance(values, Numbers) and values.values.dtype == np.float64:
-            bits = values.values.view(np.int64)
-            self._number(loops.DOUBLE, bits, SCALARS.index("double"), values.nulls)
-        elif isinstance(values, Numbers) and kind in (INT, BIGINT):
-            self._number(loops.LONG, values.values, SCALARS.index("long"), values.nulls)
-        elif isinstance(values, Numbers) and kind == BOOLEAN:
-            self._number(loops.BYTE, values.values, SCALARS.index("boolean"), values.nulls)
-        else:
-            read = map(reader(values, kind), range(len(values)))
-            try:
-                written = [_written("value", output_value(value)) for value in read]
-            except (ValueError, TypeError, OverflowError) as error:
-                raise OutputError(f"measure {name} cannot be written as Avro: {error}") from error
-            self._chosen(loops.RAW, Chosen(Bytes.of(written), np.arange(len(written))))
-
-    def _chosen(self, kind: int, column: Chosen, branch: int = -1) -> None:
+    def _chosen(self, column: Chosen, branch: int = -1) -> None:
         first, absent = self._texts.add(column.texts), column.numbers < 0
         self.room += column.size
-        self._number(kind, np.where(absent, 0, column.numbers + first), branch, absent)
+        numbers = np.where(absent, 0, column.numbers + first)
+        self._number(loops.TEXT, numbers, branch, absent)
 
     def _number(
         self, kind: int, numbers: I64, branch: int = -1, nulls: Flags | None = None
@@ -208,6 +236,13 @@ def _parsed(contract: Contract) -> Any:
 @cache
 def _parsed_type(of: FieldType | Literal["value"]) -> Any:
     return fastavro.parse_schema(VALUE if of == "value" else AVRO_TYPES[of])
+
+
+def _written_value(name: str, value: Any) -> bytes:
+    try:
+        return _written("value", output_value(value))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise OutputError(f"{name} cannot be written as Avro: {error}") from error
 
 
 def _written(of: FieldType | Literal["value"], value: Any) -> bytes:

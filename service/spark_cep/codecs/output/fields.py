@@ -8,7 +8,7 @@ an object, and of results that are columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -20,11 +20,11 @@ from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.values import output_value
 from spark_cep.columns.compilation import I64
 from spark_cep.match_ids import row_id
-from spark_cep.matcher.findings.results import Measured
+from spark_cep.matcher.findings.named_values import NamedValues
 
 Contract = Literal["match", "match-row", "timeout", "dead-letter"]
 #: Numbers of all rows, texts of all rows, values of all rows by name, or nothing in all of them.
-Column = I64 | Chosen | Sequence[Measured] | None
+Column = I64 | Chosen | NamedValues | None
 
 
 class FieldType(Enum):
@@ -129,10 +129,10 @@ _TAKEN_EVENT = Record(
         OutputField("columns", FieldType.OPTIONAL_VALUES,
               "The columns that the rule emits, by name, with values as in measures; null where it"
               " emits none.",
-              "columns", lambda _: None, "`emit.events` lists them."),
+              "columns", lambda c: c.columns, "`emit.events` lists them."),
         OutputField("payload", FieldType.OPTIONAL_BYTES,
               "The record's original value, framing included, where the rule emits whole events.",
-              "payload", lambda _: None, "It does with `emit.events: all`."),
+              "payload", lambda c: c.payload, "It does with `emit.events: all`."),
     ),
 )  # fmt: skip
 

@@ -88,7 +88,13 @@ class FieldColumns:
         self.time, self.start = results.time, results.starts
         self.already_matched = results.already_matched.astype(np.int64)
         self.row = np.arange(len(results))
-        self.measures = results.measures
+        self.measures, self.columns = results.measures, results.columns
+        payload = events.payload
+        self.payload = (
+            None
+            if payload is None
+            else Chosen(payload, np.where(payload.nulls, -1, np.arange(len(payload))))
+        )
 
     @cached_property
     def ids(self) -> Bytes:

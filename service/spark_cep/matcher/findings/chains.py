@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import I32, I64
 
@@ -24,10 +23,14 @@ class Chains(NamedTuple):
         end = int(self.ends[number])
         return zip(self.steps[start:end].tolist(), self.events[start:end].tolist(), strict=True)
 
-    def of(self, wanted: NDArray[np.bool_]) -> Chains:
-        """The chains that are ``wanted``."""
-        if wanted.all():
-            return self
-        lengths = np.diff(self.ends, prepend=0)
-        taken = np.repeat(wanted, lengths)
-        return Chains(np.cumsum(lengths[wanted]), self.steps[taken], self.events[taken])
+    def cut(self, weight: I64, most: int) -> Iterator[tuple[slice, Chains]]:
+        """In pieces whose events weigh so much at most, but for a single chain that weighs more:
+        the places of each piece's chains, and these. ``weight``: by event."""
+        ends, done = np.cumsum(weight[self.events])[self.ends - 1], 0
+        while done < len(ends):
+            before = int(ends[done - 1]) if done else 0
+            end = max(int(np.searchsorted(ends, before + most, "right")), done + 1)
+            first, last = int(self.ends[done - 1]) if done else 0, int(self.ends[end - 1])
+            chains, events = slice(done, end), slice(first, last)
+            yield chains, Chains(self.ends[chains] - first, self.steps[events], self.events[events])
+            done = end

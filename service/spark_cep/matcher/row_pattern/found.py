@@ -23,7 +23,7 @@ from spark_cep.columns.vectors import (
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.findings.chains import Chains
-from spark_cep.matcher.findings.results import Measured
+from spark_cep.matcher.findings.named_values import Measured
 from spark_cep.matcher.row_pattern.calls import KeyRows, places
 from spark_cep.matcher.row_pattern.evaluation import MeasureResults, Value, View
 from spark_cep.matcher.row_pattern.loops import tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes, reader
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.engine import MOST_TAKEN_EVENTS
+from spark_cep.matcher.findings.chains import Chains
+from spark_cep.matcher.findings.named_values import Measured, NamedValues
 from spark_cep.matcher.findings.outputs import Outputs, Reporter
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.matcher.row_pattern.found import RunFindings
@@ -26,35 +28,50 @@ class RowPatternReporter(Reporter):
 
     def outputs(self, found: RunFindings, keys: Bytes) -> Iterator[Outputs]:
         """Yield a piece of what a run found, in pieces of bounded size; ``keys`` by number."""
-        results, events = found.results, found.events
-        timed_out = np.flatnonzero(results["kind"] == tables.TIMED_OUT)
-        matched = np.flatnonzero(results["kind"] == tables.MATCH)
-        chains = found.chains(matched)
-        timeouts = Results.of(
-            ResultKind.TIMEOUT, (self._plan,), keys, found.names,
-            np.zeros(len(timed_out), np.int32), results["key"][timed_out],
-            results["detail"][timed_out],
-            np.zeros(len(timed_out), np.uint8), found.chains(timed_out), events,
-        )  # fmt: skip
-        matches = Results.of(
-            ResultKind.MATCH, (self._plan,), keys, found.names,
-            np.zeros(len(matched), np.int32), results["key"][matched],
-            events.time[chains.events[chains.ends - 1]],
-            np.zeros(len(matched), np.uint8), chains, events,
-            found.columns if found.one_row else (),
-        )  # fmt: skip
-        yield from self._columns(timeouts, "timed_out")
+        kinds = found.results["kind"]
+        timed_out = np.flatnonzero(kinds == tables.TIMED_OUT)
+        matched = np.flatnonzero(kinds == tables.MATCH)
+        yield from self._columns(found, ResultKind.TIMEOUT, timed_out, keys)
         if found.one_row:
-            yield from self._columns(matches, "matched")
+            yield from self._columns(found, ResultKind.MATCH, matched, keys)
         else:
+            matches = self._results(found, ResultKind.MATCH, matched, found.chains(matched), keys)
             yield from self._rows(found, matches, matched)
         yield self._dead_letters(found)
 
-    def _columns(self, results: Results, what: str) -> Iterator[Outputs]:
-        for piece in results.cut(MOST_TAKEN_EVENTS):
-            outputs = Outputs(results=[piece])
-            self.count({what: len(piece)}, outputs)
+    def _columns(
+        self, found: RunFindings, kind: ResultKind, numbers: I64, keys: Bytes
+    ) -> Iterator[Outputs]:
+        """Yield the results with these numbers."""
+        what = "matched" if kind is ResultKind.MATCH else "timed_out"
+        measures = found.columns if kind is ResultKind.MATCH else []
+        alike = np.ones(len(found.events), np.int64)
+        for rows, chains in found.chains(numbers).cut(alike, MOST_TAKEN_EVENTS):
+            mine = [each._replace(values=each.values.take(rows)) for each in measures]
+            results = self._results(found, kind, numbers[rows], chains, keys, mine)
+            outputs = Outputs(results=[results])
+            self.count({what: len(results)}, outputs)
             yield outputs
+
+    def _results(
+        self,
+        found: RunFindings,
+        kind: ResultKind,
+        numbers: I64,
+        chains: Chains,
+        keys: Bytes,
+        measures: Sequence[Measured] = (),
+    ) -> Results:
+        """The results with these numbers, which have taken the events of ``chains``."""
+        events, count = found.events, len(numbers)
+        time = found.results["detail"][numbers]
+        if kind is ResultKind.MATCH:
+            time = events.time[chains.events[chains.ends - 1]]
+        return Results.of(
+            kind, (self._plan,), keys, found.names, np.zeros(count, np.int32),
+            found.results["key"][numbers], time, np.zeros(count, np.uint8), chains, events,
+            NamedValues.of_columns(measures, count),
+        )  # fmt: skip
 
     def _rows(self, found: RunFindings, matches: Results, matched: I64) -> Iterator[Outputs]:
         """Yield the rows of the result, those that no match covers among them."""

@@ -56,21 +56,6 @@ class Findings(NamedTuple):
     call_failures: Sequence[CallFailure]
     tallies: Table
 
-    def of_rules(self, wanted: NDArray[np.bool_]) -> Findings:
-        """With the matches and timeouts of the rules that are ``wanted`` alone."""
-        match, timeout = wanted[self.match_rule], wanted[self.timeout_rule]
-        return self._replace(
-            match_key=self.match_key[match],
-            match_rule=self.match_rule[match],
-            match_time=self.match_time[match],
-            match_chains=self.match_chains.of(match),
-            timeout_key=self.timeout_key[timeout],
-            timeout_rule=self.timeout_rule[timeout],
-            timeout_deadline=self.timeout_deadline[timeout],
-            timeout_matched=self.timeout_matched[timeout],
-            timeout_chains=self.timeout_chains.of(timeout),
-        )
-
 
 class StepLoopRun:
     """One run of ``tables``: an iterator over findings, then the new state in ``held``.

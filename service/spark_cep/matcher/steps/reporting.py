@@ -1,98 +1,161 @@
-"""Findings of rules of steps as output values."""
+"""Findings of rules of steps as output values: matches and timeouts as columns, dead letters."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
+from spark_cep.columns.compilation import I32, I64
+from spark_cep.columns.vectors import Bytes, Objects, places_of
 from spark_cep.compiler.plan import Plan
-from spark_cep.match_ids import match_id
+from spark_cep.matcher.batch.events import EventTable, Names, SlotType
+from spark_cep.matcher.engine import MOST_TAKEN_EVENTS
+from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.findings.found import Failure
 from spark_cep.matcher.findings.look_back import LookBacks
+from spark_cep.matcher.findings.named_values import NamedValues, OfType
 from spark_cep.matcher.findings.outputs import Outputs, Reporter
 from spark_cep.matcher.findings.partial import Taken
-from spark_cep.model import Event, Match, TakenEvent, Timeout
+from spark_cep.matcher.findings.results import Emitted, ResultKind, Results
+from spark_cep.matcher.steps.matcher import Findings
+from spark_cep.model import Event
+
+#: Bytes of an emitted text that weigh as much as an event with coordinates alone, and the weight of
+#: a value whose bytes are not known.
+_LIGHT_BITS, _OBJECT = 8, 50
 
 
-class StepReporter(Reporter):
-    """Turns the findings of one rule of steps into output values."""
+class StepReporter:
+    """Turns what rules of steps have found into output values."""
 
-    def __init__(self, plan: Plan, look_backs: LookBacks) -> None:
-        super().__init__(plan.rule)
-        self._steps = plan.steps
-        self._measures = look_backs.measures
-        self._columns = look_backs.emitted_columns
-        self._payload = plan.rule.emit.events == "all"
-        #: Whether nothing is emitted but coordinates.
-        self.plain = not (self._measures or self._columns or self._payload)
-
-    def matched(
-        self, key: str | None, first: Event, last: Taken, time: int, outputs: Outputs
+    def __init__(
+        self, plans: Sequence[Plan], look_backs: Sequence[LookBacks], slots: Sequence[SlotType]
     ) -> None:
-        """Append a match."""
-        outputs.matches.append(Match(**self._common(key, first, last, outputs), time=time))
-        self.count({"matched": 1}, outputs)
+        self._plans, self._slots = plans, slots
+        self._reporters = [Reporter(plan.rule) for plan in plans]
+        self._measures = [each.measures for each in look_backs]
+        self._measure_names, self._measure_name, self._measure_count = _numbered(
+            [[name for name, _ in measures] for measures in self._measures]
+        )
+        columns = [each.emitted_columns for each in look_backs]
+        self._column_names, self._column_name, self._column_count = _numbered(
+            [[name for name, _ in emitted] for emitted in columns]
+        )
+        self._column_slot = np.array([slot for each in columns for _, slot in each], np.int64)
+        self._payload = np.array([plan.rule.emit.events == "all" for plan in plans], bool)
 
-    def timed_out(
-        self,
-        key: str | None,
-        first: Event,
-        last: Taken,
-        deadline: int,
-        outputs: Outputs,
-        *,
-        matched: bool,
-    ) -> None:
-        """Append a timeout; ``matched``: its events, or the first of them, were a match."""
-        common = self._common(key, first, last, outputs)
-        outputs.timeouts.append(Timeout(**common, deadline=deadline, already_matched=matched))
-        self.count({"timed_out": 1}, outputs)
+    def columns(
+        self, findings: Findings, keys: Bytes, events: EventTable, names: Names
+    ) -> Iterator[Outputs]:
+        """Yield matches and timeouts in pieces of bounded size."""
+        event, weight = events.objects(names, self._slots), self._weight(events)
+        emitted = self._emitted(events)
+        never = np.zeros(len(findings.match_rule), np.uint8)
+        for kind, what, chains, rule, key, time, already_matched in (
+            (ResultKind.MATCH, "matched", findings.match_chains, findings.match_rule,
+             findings.match_key, findings.match_time, never),
+            (ResultKind.TIMEOUT, "timed_out", findings.timeout_chains, findings.timeout_rule,
+             findings.timeout_key, findings.timeout_deadline, findings.timeout_matched),
+        ):  # fmt: skip
+            for rows, piece in chains.cut(weight, MOST_TAKEN_EVENTS):
+                outputs, rules = Outputs(), rule[rows]
+                measures = self._evaluate(rules, piece, event, outputs)
+                results = Results.of(
+                    kind, self._plans, keys, names, rules, key[rows], time[rows],
+                    already_matched[rows], piece, events, measures, emitted,
+                )  # fmt: skip
+                outputs.results.append(results)
+                counts = np.bincount(rules)
+                for number in np.flatnonzero(counts).tolist():
+                    self.count(number, {what: int(counts[number])}, outputs)
+                yield outputs
 
-    def _common(
-        self, key: str | None, first: Event, last: Taken, outputs: Outputs
-    ) -> dict[str, Any]:
-        """The fields that matches and timeouts have."""
-        steps = self._taken(last)
-        return {
-            "match_id": match_id(self._id, self._version, key, steps),
-            "rule_id": self._id,
-            "rule_version": self._version,
-            "key": key,
-            "start": first.time,
-            "steps": steps,
-            "measures": self._evaluate(last, outputs),
-        }
+    def count(self, rule: int, counted: dict[str, int], outputs: Outputs) -> None:
+        """Add counts of a rule to ``outputs``."""
+        self._reporters[rule].count(counted, outputs)
 
-    def failed(self, failure: Failure, outputs: Outputs) -> None:
+    def failed(self, rule: int, failure: Failure, outputs: Outputs) -> None:
         """Append a dead letter."""
-        self._failed(failure, outputs)
-        self.count({"failed": 1}, outputs)
+        self._failed(rule, failure, outputs)
+        self.count(rule, {"failed": 1}, outputs)
 
-    def _taken(self, last: Taken) -> dict[str, list[TakenEvent]]:
-        """Events per step in the order taken; the steps in the pattern's order."""
-        by_step: dict[int, list[TakenEvent]] = {}
-        for taken in last.chain():
-            by_step.setdefault(taken.step, []).append(self._event(taken.event))
-        for events in by_step.values():
-            events.reverse()
-        return {self._steps[number]: by_step[number] for number in sorted(by_step)}
+    def _failed(self, rule: int, failure: Failure, outputs: Outputs) -> None:
+        self._reporters[rule].dead_letter(
+            outputs, failure.reason, failure.event, failure.detail, failure.step
+        )
 
-    def _event(self, event: Event) -> TakenEvent:
-        columns = None
-        if self._columns:
-            columns = {name: event.columns[slot] for name, slot in self._columns}
-        payload = event.payload if self._payload else None
-        return TakenEvent(event.at, event.time, columns, payload, event.type)
+    def _weight(self, events: EventTable) -> I64:
+        """The weight of each event in a result."""
+        weight = np.ones(len(events), np.int64)
+        if not (self._payload.any() or self._measure_count.any() or self._column_count.any()):
+            return weight
+        for column in (*(events.columns or ()), events.payload):
+            if isinstance(column, Bytes):
+                weight += column.lengths >> _LIGHT_BITS
+            elif isinstance(column, Objects):
+                weight += _OBJECT
+        return weight
 
-    def _evaluate(self, last: Taken, outputs: Outputs) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for name, measure in self._measures:
-            try:
-                values[name] = measure(last)
-            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
-                values[name] = None
-                detail = f"{name}: {error!r}"
-                self._failed(Failure("measure_failed", None, last.event, detail), outputs)
-        return values
+    def _evaluate(
+        self, rule: I32, chains: Chains, event: Callable[[int], Event], outputs: Outputs
+    ) -> NamedValues:
+        """The measures of results; those that cannot be computed are NULL, and dead letters."""
+        counts, values = self._measure_count[rule], []
+        for row in np.flatnonzero(counts).tolist():
+            last, number = _last_taken(chains, row, event), int(rule[row])
+            for name, measure in self._measures[number]:
+                try:
+                    values.append(measure(last))
+                except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                    values.append(None)
+                    detail = f"{name}: {error!r}"
+                    failure = Failure("measure_failed", None, last.event, detail)
+                    self._failed(number, failure, outputs)
+        names = self._measure_name[places_of(self._measure_count, rule.astype(np.int64))]
+        return NamedValues.of_objects(np.cumsum(counts), self._measure_names, names, values)
 
-    def _failed(self, failure: Failure, outputs: Outputs) -> None:
-        self.dead_letter(outputs, failure.reason, failure.event, failure.detail, failure.step)
+    def _emitted(self, events: EventTable) -> Emitted:
+        def emitted(rule: I32, row: I64) -> tuple[NamedValues | None, Bytes | None]:
+            columns = payload = None
+            if events.payload is not None and self._payload.any():
+                payload = events.payload.take(row)
+                payload = Bytes(payload.places, payload.nulls | ~self._payload[rule], payload.data)
+            if self._column_count.any():
+                columns = self._columns_of(events, rule, row)
+            return columns, payload
+
+        return emitted
+
+    def _columns_of(self, events: EventTable, rule: I32, row: I64) -> NamedValues:
+        """The emitted columns of events in these rows, by the rules that took them."""
+        counts = self._column_count[rule]
+        emitted = places_of(self._column_count, rule.astype(np.int64))
+        rows, slots = np.repeat(row, counts), self._column_slot[emitted]
+        vectors, typed = events.vectors(self._slots), []
+        for slot in np.unique(slots).tolist():
+            places = np.flatnonzero(slots == slot)
+            values = vectors[slot].take(rows[places])
+            typed.append(OfType(places, values, self._slots[slot].kind))
+        name = self._column_name[emitted]
+        return NamedValues(np.cumsum(counts), self._column_names, name, typed)
+
+
+def _numbered(names: Sequence[Sequence[str]]) -> tuple[list[str], I64, I64]:
+    """All names, the number of each of each rule's, and how many each rule has."""
+    every = list(dict.fromkeys(name for each in names for name in each))
+    numbers = {name: number for number, name in enumerate(every)}
+    return (
+        every,
+        np.array([numbers[name] for each in names for name in each], np.int64),
+        np.array([len(each) for each in names], np.int64),
+    )
+
+
+def _last_taken(chains: Chains, number: int, event: Callable[[int], Event]) -> Taken:
+    """The end of a chain."""
+    last = None
+    for step, row in chains.chain(number):
+        last = Taken(last, step, event(row))
+    assert last is not None
+    return last

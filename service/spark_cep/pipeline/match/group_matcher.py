@@ -46,14 +46,13 @@ class EntryMap(Protocol):
 class GroupMatcher:
     """Applies all partitionings of a rule set to one key group at a time.
 
-    With ``columns``, matches and timeouts stay columns, where they can.
     ``read_ns`` and ``write_ns`` are the nanoseconds that the state of the group took.
     """
 
-    def __init__(self, plan: RuleSetPlan, options: MatchOptions, *, columns: bool) -> None:
+    def __init__(self, plan: RuleSetPlan, options: MatchOptions) -> None:
         self._plan = plan
         self._options = options
-        self.matchers = [KeysMatcher(part, options.types, columns) for part in plan.partitionings]
+        self.matchers = [KeysMatcher(part, options.types) for part in plan.partitionings]
         self.read_ns = self.write_ns = 0
         self._unwritten: list[tuple[str, bytes | None]] = []
         self._unwritten_bytes = 0

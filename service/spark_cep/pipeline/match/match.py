@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import Any
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputRecord
@@ -59,7 +58,7 @@ class MatchProcessor:
 
     def __init__(self, plan: RuleSetPlan, encoder: OutputEncoder, options: MatchOptions) -> None:
         self._encoder = encoder
-        self.groups = GroupMatcher(plan, options, columns=True)
+        self.groups = GroupMatcher(plan, options)
         rules = (each.rule for each in plan.plans)
         self._shadow = frozenset((rule.id, rule.version) for rule in rules if rule.shadow)
 
@@ -100,7 +99,6 @@ class MatchProcessor:
                 encoding += perf_counter_ns() - began
                 yield result
                 began = perf_counter_ns()
-            ages.add(match.time for match in outputs.matches)
             for found in outputs.results:
                 if found.kind is ResultKind.MATCH:
                     ages.add(found.time.tolist())
@@ -157,16 +155,9 @@ class MatchProcessor:
                 yield from self._add(record, records, counts, version)
         for row in outputs.rows:
             counts[Count.MATCH_ROWS, row.rule_id] += 1
-        kinds: tuple[tuple[Iterable[Any], Callable[..., OutputRecord]], ...] = (
-            (outputs.matches, encoder.match),
-            (outputs.rows, encoder.row),
-            (outputs.timeouts, encoder.timeout),
-        )
-        for results, encode in kinds:
-            for result in results:
-                version = result.rule_id, result.rule_version
-                record = encode(result, shadow=version in self._shadow)
-                yield from self._add(record, records, counts, version)
+            version = row.rule_id, row.rule_version
+            record = encoder.row(row, shadow=version in self._shadow)
+            yield from self._add(record, records, counts, version)
         for letter in outputs.dead_letters:
             count_dead_letter(counts, letter.reason, letter.rule_id, letter.rule_version)
             yield from _records(records.add(encoder.dead_letter(letter)))

@@ -12,8 +12,8 @@ import numpy as np
 from spark_cep.columns.compilation import compiled, inlined
 
 #: Writes of a part of a record: a number, a byte, eight bytes, a text, bytes as they are, the same
-#: ones in all records, and items of the next level.
-LONG, BYTE, DOUBLE, TEXT, RAW, CONSTANT, ITEMS = range(7)
+#: ones in all records, values by name, and items of the next level.
+LONG, BYTE, DOUBLE, TEXT, RAW, CONSTANT, VALUES, ITEMS = range(8)
 
 
 @compiled
@@ -114,10 +114,44 @@ def write_identities(
         out_ends[row + 1] = at
 
 
+@compiled
+def _put_value(out, at, kind, number, data, places):
+    """A number, or the text with this number."""
+    if kind == LONG:
+        return _put_long(out, at, number)
+    if kind == BYTE:
+        out[at] = number
+        return at + 1
+    if kind == DOUBLE:
+        rest = np.uint64(number)
+        for place in range(8):
+            out[at + place] = np.uint8(rest >> np.uint64(8 * place) & np.uint64(255))
+        return at + 8
+    if kind == TEXT:
+        at = _put_long(out, at, places[number] & 0xFFFFFFFF)
+    return _put(out, at, data, places[number])
+
+
+@compiled
+def _put_values(out, at, values, first, end, data, places):
+    """A map: of each of its ``values`` the text that is its name, kind, branch, and number."""
+    if first < end:
+        at = _put_long(out, at, end - first)
+    for each in range(first, end):
+        at = _put_value(out, at, TEXT, values[each, 0], data, places)
+        if values[each, 2] >= 0:
+            out[at] = values[each, 2]
+            at += 1
+        at = _put_value(out, at, values[each, 1], values[each, 3], data, places)
+    out[at] = 0
+    return at + 1
+
+
 @inlined
-def _put_part(out, at, parts, part, numbers, row, data, places):
-    """Write one of ``parts``: its kind; its row of numbers, or the text that it is if constant; of
-    a union the byte of its branch, and the row that says where it is NULL (both else -1)."""
+def _put_part(out, at, parts, part, numbers, row, values, data, places):
+    """Write one of ``parts``: its kind; its row of numbers (of values the first row of two, from
+    where to where they go), or the text that it is if constant; of a union the byte of its branch,
+    and the row that says where it is NULL (both else -1)."""
     kind, which, branch, nulls = parts[part, 0], parts[part, 1], parts[part, 2], parts[part, 3]
     number = which if kind == CONSTANT else numbers[which, row]
     if branch >= 0:
@@ -125,26 +159,16 @@ def _put_part(out, at, parts, part, numbers, row, data, places):
         at += 1
     if nulls >= 0 and numbers[nulls, row]:
         out[at - 1] = 0
-    elif kind == LONG:
-        at = _put_long(out, at, number)
-    elif kind == BYTE:
-        out[at] = number
-        at += 1
-    elif kind == DOUBLE:
-        rest = np.uint64(number)
-        for place in range(8):
-            out[at + place] = np.uint8(rest >> np.uint64(8 * place) & np.uint64(255))
-        at += 8
+    elif kind == VALUES:
+        at = _put_values(out, at, values, number, numbers[which + 1, row], data, places)
     else:
-        if kind == TEXT:
-            at = _put_long(out, at, places[number] & 0xFFFFFFFF)
-        at = _put(out, at, data, places[number])
+        at = _put_value(out, at, kind, number, data, places)
     return at
 
 
 @compiled
 def write_values(
-    ends, taken, step, of_row, row_numbers, of_step, of_event, event_numbers, data, places,
+    ends, taken, step, of_row, row_numbers, of_step, of_event, event_numbers, values, data, places,
     out, out_ends,
 ):  # fmt: skip
     """The values in Avro: parts ``of_row``, among them the items of its steps, with parts
@@ -156,7 +180,7 @@ def write_values(
         end = first + taken[row]
         for part in range(len(of_row)):
             if of_row[part, 0] != ITEMS:
-                at = _put_part(out, at, of_row, part, row_numbers, row, data, places)
+                at = _put_part(out, at, of_row, part, row_numbers, row, values, data, places)
                 continue
             if first < end:
                 at = _put_long(out, at, _steps_taken(step, first, end))
@@ -165,13 +189,15 @@ def write_values(
                 behind = _end_of_step(step, event, end)
                 for inner in range(len(of_step)):
                     if of_step[inner, 0] != ITEMS:
-                        at = _put_part(out, at, of_step, inner, event_numbers, event, data, places)
+                        at = _put_part(
+                            out, at, of_step, inner, event_numbers, event, values, data, places
+                        )
                         continue
                     at = _put_long(out, at, behind - event)
                     for each in range(event, behind):
                         for last in range(len(of_event)):
                             at = _put_part(
-                                out, at, of_event, last, event_numbers, each, data, places
+                                out, at, of_event, last, event_numbers, each, values, data, places
                             )
                     out[at] = 0
                     at += 1

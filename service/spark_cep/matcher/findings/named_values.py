@@ -1,0 +1,98 @@
+"""Values by name, as columns: the measures of results, and what rules emit of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import Objects, Vector, reader, vector
+from spark_cep.pattern.types import BIGINT, BOOLEAN, DOUBLE, STRING, SqlType
+
+_KINDS: dict[type, SqlType] = {bool: BOOLEAN, int: BIGINT, float: DOUBLE, str: STRING}
+
+
+class Measured(NamedTuple):
+    """A measure of each row: its name, and its values, which are of this type."""
+
+    name: str
+    values: Vector
+    kind: SqlType | None
+
+
+class OfType(NamedTuple):
+    """Values of one type, and their places, in ascending order, among all."""
+
+    places: I64
+    values: Vector
+    kind: SqlType | None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedValues:
+    """Values by name, any number of each row: those of row ``i`` are at ``ends[i - 1]`` to
+    ``ends[i]`` of ``name``, which are places in ``names``. A value in no part of ``typed`` is
+    NULL."""
+
+    ends: I64
+    names: Sequence[str]
+    name: I64
+    typed: Sequence[OfType]
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Measured], rows: int) -> NamedValues:
+        """The same measures of all rows."""
+        each, count = np.arange(rows), len(columns)
+        return cls(
+            (each + 1) * count,
+            [column.name for column in columns],
+            np.tile(np.arange(count), rows),
+            [
+                OfType(each * count + number, column.values, column.kind)
+                for number, column in enumerate(columns)
+            ],
+        )
+
+    @classmethod
+    def of_objects(
+        cls, ends: I64, names: Sequence[str], name: I64, values: Sequence[Any]
+    ) -> NamedValues:
+        """Python values, one for each ``name``."""
+        places: dict[type, list[int]] = {}
+        for place, value in enumerate(values):
+            if value is not None:
+                places.setdefault(type(value), []).append(place)
+        typed = [
+            OfType(np.array(of_type, np.int64), *_typed([values[p] for p in of_type], each))
+            for each, of_type in places.items()
+        ]
+        return cls(ends, names, name, typed)
+
+    def row(self, row: int) -> dict[str, Any]:
+        """The values of one row."""
+        first, end = int(self.ends[row - 1]) if row else 0, int(self.ends[row])
+        names = [self.names[number] for number in self.name[first:end].tolist()]
+        found: dict[str, Any] = dict.fromkeys(names)
+        for places, values, kind in self.typed:
+            low, high = np.searchsorted(places, (first, end)).tolist()
+            read = reader(values, kind)
+            for number in range(low, high):
+                found[names[places[number] - first]] = read(number)
+        return found
+
+
+def _typed(values: list[Any], of: type) -> tuple[Vector, SqlType | None]:
+    kind = _KINDS.get(of)
+    try:
+        return vector(values, kind, ""), kind
+    except ValueError:
+        # A whole number beyond 64 bits.
+        return Objects(values), None
+
+
+def nothing_named() -> NamedValues:
+    """Return the values of no rows."""
+    return NamedValues.of_columns((), 0)
