@@ -4,6 +4,8 @@ columns in one compiled pass."""
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -21,7 +23,7 @@ from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes, Flags, Numbers, reader, texts_of, texts_together
 from spark_cep.errors import OutputError
-from spark_cep.matcher.findings.named_values import NamedValues
+from spark_cep.matcher.findings.named_values import NamedValues, OfType
 from spark_cep.pattern.types import BIGINT, BOOLEAN, INT
 
 _PARTS = {
@@ -31,6 +33,14 @@ _PARTS = {
     FieldType.FLAG: loops.BYTE,
 }
 _OPTIONAL = (FieldType.OPTIONAL_TEXT, FieldType.OPTIONAL_BYTES, FieldType.OPTIONAL_VALUES)
+#: The kind of part of a value, and the byte of its branch, which is among the bytes of an array.
+_VALUE_PARTS = {
+    branch: (part, 2 * SCALARS.index(branch))
+    for branch, part in (
+        ("boolean", loops.BYTE), ("long", loops.LONG), ("double", loops.DOUBLE),
+        ("string", loops.TEXT), ("bytes", loops.TEXT),
+    )
+} | {"array": (loops.RAW, -1)}  # fmt: skip
 #: Bytes of a part at most, beyond those of its text, and of the numbers and ends of items.
 _MOST_OF_PART, _MOST_OF_ITEMS = 11, 12
 
@@ -106,33 +116,21 @@ class _Texts:
         table = np.zeros((len(name), 4), np.int64)
         table[:, 0], table[:, 1], table[:, 2] = name + self.add(names), loops.BYTE, -1
         room = int(names.lengths[name].sum()) + len(name) * 2 * _MOST_OF_PART
-        for places, column, kind in values.typed:
-            if isinstance(column, Bytes):
-                numbers, nulls = np.arange(len(column)) + self.add(column), column.nulls
-                part, branch = loops.TEXT, "string"
-                room += int(column.lengths.sum())
-            elif isinstance(column, Numbers) and column.values.dtype == np.float64:
-                numbers, nulls = column.values.view(np.int64), column.nulls
-                part, branch = loops.DOUBLE, "double"
-            elif isinstance(column, Numbers) and kind in (INT, BIGINT, BOOLEAN):
-                numbers, nulls = column.values, column.nulls
-                truth = kind == BOOLEAN
-                part, branch = (loops.BYTE, "boolean") if truth else (loops.LONG, "long")
-            else:
-                read = reader(column, kind)
-                written = Bytes.of(
-                    [
-                        _written_value(values.names[number], read(row))
-                        for row, number in enumerate(values.name[places].tolist())
-                    ]
-                )
-                room += int(written.lengths.sum())
-                table[places, 1] = loops.RAW
-                table[places, 3] = np.arange(len(written)) + self.add(written)
-                continue
-            there = places[~nulls]
-            table[there, 1:3] = part, 2 * SCALARS.index(branch)
-            table[there, 3] = numbers[~nulls]
+        for of_type in values.typed:
+            try:
+                for places, branch, found in _by_branch(of_type):
+                    table[places, 1:3] = _VALUE_PARTS[branch]
+                    if isinstance(found, Bytes):
+                        table[places, 3] = np.arange(len(found)) + self.add(found)
+                        room += int(found.lengths.sum())
+                    else:
+                        table[places, 3] = found
+            except (ValueError, TypeError, OverflowError) as error:
+                concerned = np.unique(values.name[of_type.places]).tolist()
+                which = ", ".join(values.names[number] for number in concerned)
+                raise OutputError(
+                    f"a value of {which} cannot be written as Avro: {error}"
+                ) from error
         self._values.append(table)
         return sum(map(len, self._values)) - len(table), room
 
@@ -238,11 +236,41 @@ def _parsed_type(of: FieldType | Literal["value"]) -> Any:
     return fastavro.parse_schema(VALUE if of == "value" else AVRO_TYPES[of])
 
 
-def _written_value(name: str, value: Any) -> bytes:
-    try:
-        return _written("value", output_value(value))
-    except (ValueError, TypeError, OverflowError) as error:
-        raise OutputError(f"{name} cannot be written as Avro: {error}") from error
+def _by_branch(of_type: OfType) -> Iterator[tuple[I64, str, I64 | Bytes]]:
+    """Yield values by the branch of Avro's union that they are of: their places, the branch, and
+    numbers or texts; not those that are NULL."""
+    places, column, kind = of_type
+    if isinstance(column, Bytes | Numbers):
+        there = ~column.nulls
+    if isinstance(column, Bytes):
+        yield places[there], "string", column.take(np.flatnonzero(there))
+    elif isinstance(column, Numbers) and column.values.dtype == np.float64:
+        yield places[there], "double", column.values.view(np.int64)[there]
+    elif isinstance(column, Numbers) and kind in (INT, BIGINT, BOOLEAN):
+        branch = "boolean" if kind == BOOLEAN else "long"
+        yield places[there], branch, column.values[there]
+    else:
+        read, by_class = reader(column, kind), defaultdict[type, list[tuple[int, Any]]](list)
+        for number in range(len(column)):
+            value = output_value(read(number))
+            by_class[type(value)].append((number, value))
+        by_class.pop(type(None), None)
+        for each, found in by_class.items():
+            numbers, plain = zip(*found, strict=True)
+            yield places[list(numbers)], *_of_class(each, plain)
+
+
+def _of_class(of: type, values: Sequence[Any]) -> tuple[str, I64 | Bytes]:
+    """The branch of values of one class, and the values."""
+    if of is str:
+        return "string", texts_of(values)
+    if of is bytes:
+        return "bytes", Bytes.of(values)
+    if of is float:
+        return "double", np.array(values, np.float64).view(np.int64)
+    if of in (int, bool):
+        return "boolean" if of is bool else "long", np.array(values, np.int64)
+    return "array", Bytes.of([_written("value", value) for value in values])
 
 
 def _written(of: FieldType | Literal["value"], value: Any) -> bytes:

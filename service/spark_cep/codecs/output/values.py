@@ -23,11 +23,15 @@ from spark_cep.errors import OutputError
 Scalar = bool | int | float | str | bytes | None
 OutputValue = Scalar | list[Scalar]
 
+#: Classes of most values: they are asked for first, as abstract classes take longer.
+_SCALARS = frozenset({type(None), bool, int, float, str, bytes})
 _LONG = range(-(2**63), 2**63)
 
 
 def output_value(value: object) -> OutputValue:
     """``value`` as one of the types of the output schemas' value union."""
+    if type(value) in _SCALARS:
+        return _scalar(value)
     if isinstance(value, Mapping):
         return _json_text(value)
     if _is_array(value):

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spark_cep.columns.compilation import I64
-from spark_cep.columns.vectors import Objects, Vector, reader, vector
-from spark_cep.pattern.types import BIGINT, BOOLEAN, DOUBLE, STRING, SqlType
-
-_KINDS: dict[type, SqlType] = {bool: BOOLEAN, int: BIGINT, float: DOUBLE, str: STRING}
+from spark_cep.columns.vectors import Vector, reader
+from spark_cep.pattern.types import SqlType
 
 
 class Measured(NamedTuple):
@@ -56,21 +54,6 @@ class NamedValues:
             ],
         )
 
-    @classmethod
-    def of_objects(
-        cls, ends: I64, names: Sequence[str], name: I64, values: Sequence[Any]
-    ) -> NamedValues:
-        """Python values, one for each ``name``."""
-        places: dict[type, list[int]] = {}
-        for place, value in enumerate(values):
-            if value is not None:
-                places.setdefault(type(value), []).append(place)
-        typed = [
-            OfType(np.array(of_type, np.int64), *_typed([values[p] for p in of_type], each))
-            for each, of_type in places.items()
-        ]
-        return cls(ends, names, name, typed)
-
     def row(self, row: int) -> dict[str, Any]:
         """The values of one row."""
         first, end = int(self.ends[row - 1]) if row else 0, int(self.ends[row])
@@ -82,15 +65,6 @@ class NamedValues:
             for number in range(low, high):
                 found[names[places[number] - first]] = read(number)
         return found
-
-
-def _typed(values: list[Any], of: type) -> tuple[Vector, SqlType | None]:
-    kind = _KINDS.get(of)
-    try:
-        return vector(values, kind, ""), kind
-    except ValueError:
-        # A whole number beyond 64 bits.
-        return Objects(values), None
 
 
 def nothing_named() -> NamedValues:

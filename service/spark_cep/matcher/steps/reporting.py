@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,9 @@ from spark_cep.matcher.findings.results import Emitted, ResultKind, Results
 from spark_cep.matcher.steps.matcher import Findings
 from spark_cep.model import Event
 
-#: Bytes of an emitted text that weigh as much as an event with coordinates alone, and the weight of
-#: a value whose bytes are not known.
-_LIGHT_BITS, _OBJECT = 8, 50
+#: So many bits of the number of a text's bytes weigh nothing, and the weight of values whose bytes
+#: are not known; coordinates alone weigh 1.
+_LIGHT_BITS, _UNKNOWN = 8, 50
 
 
 class StepReporter:
@@ -90,18 +91,17 @@ class StepReporter:
         weight = np.ones(len(events), np.int64)
         if not (self._payload.any() or self._measure_count.any() or self._column_count.any()):
             return weight
-        for column in (*(events.columns or ()), events.payload):
+        columns = events.columns or []
+        for column in (*columns, events.payload):
             if isinstance(column, Bytes):
                 weight += column.lengths >> _LIGHT_BITS
-            elif isinstance(column, Objects):
-                weight += _OBJECT
-        return weight
+        return weight + _UNKNOWN * any(isinstance(column, Objects) for column in columns)
 
     def _evaluate(
         self, rule: I32, chains: Chains, event: Callable[[int], Event], outputs: Outputs
     ) -> NamedValues:
         """The measures of results; those that cannot be computed are NULL, and dead letters."""
-        counts, values = self._measure_count[rule], []
+        counts, values = self._measure_count[rule], list[Any]()
         for row in np.flatnonzero(counts).tolist():
             last, number = _last_taken(chains, row, event), int(rule[row])
             for name, measure in self._measures[number]:
@@ -113,7 +113,8 @@ class StepReporter:
                     failure = Failure("measure_failed", None, last.event, detail)
                     self._failed(number, failure, outputs)
         names = self._measure_name[places_of(self._measure_count, rule.astype(np.int64))]
-        return NamedValues.of_objects(np.cumsum(counts), self._measure_names, names, values)
+        objects = OfType(np.arange(len(values)), Objects(values), None)
+        return NamedValues(np.cumsum(counts), self._measure_names, names, [objects])
 
     def _emitted(self, events: EventTable) -> Emitted:
         def emitted(rule: I32, row: I64) -> tuple[NamedValues | None, Bytes | None]:
