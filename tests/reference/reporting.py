@@ -1,4 +1,4 @@
-"""Findings of rules of steps as output values."""
+"""Findings of rules of steps as output values, one object each."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ class StepReporter(Reporter):
         self._measures = look_backs.measures
         self._columns = look_backs.emitted_columns
         self._payload = plan.rule.emit.events == "all"
-        #: Whether nothing is emitted but coordinates.
-        self.plain = not (self._measures or self._columns or self._payload)
 
     def matched(
         self, key: str | None, first: Event, last: Taken, time: int, outputs: Outputs

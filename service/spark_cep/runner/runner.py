@@ -57,7 +57,7 @@ class Runner:
         inputs: What reads records; for as many key groups as ``settings`` say.
         settings: The settings of the job that it stands for.
         state: What :meth:`snapshot` gave, to go on from.
-        columns: Whether matches and timeouts stay columns, where they can
+        columns: Whether matches and timeouts stay columns
             (:attr:`~spark_cep.matcher.findings.outputs.Outputs.results`).
 
     A batch that raises is not applied, or in part: go on with a new runner from a snapshot.

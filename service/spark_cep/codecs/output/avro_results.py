@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -21,7 +21,15 @@ from spark_cep.codecs.output.schemas import AVRO_TYPES, SCALARS, VALUE, schema_t
 from spark_cep.codecs.output.values import output_value
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.compilation import I64
-from spark_cep.columns.vectors import Bytes, Flags, Numbers, reader, texts_of, texts_together
+from spark_cep.columns.vectors import (
+    Bytes,
+    Flags,
+    Numbers,
+    Objects,
+    reader,
+    texts_of,
+    texts_together,
+)
 from spark_cep.errors import OutputError
 from spark_cep.matcher.findings.named_values import NamedValues, OfType
 from spark_cep.pattern.types import BIGINT, BOOLEAN, INT
@@ -240,8 +248,7 @@ def _by_branch(of_type: OfType) -> Iterator[tuple[I64, str, I64 | Bytes]]:
     """Yield values by the branch of Avro's union that they are of: their places, the branch, and
     numbers or texts; not those that are NULL."""
     places, column, kind = of_type
-    if isinstance(column, Bytes | Numbers):
-        there = ~column.nulls
+    there = np.ones(0, bool) if isinstance(column, Objects) else ~column.nulls
     if isinstance(column, Bytes):
         yield places[there], "string", column.take(np.flatnonzero(there))
     elif isinstance(column, Numbers) and column.values.dtype == np.float64:
@@ -250,27 +257,27 @@ def _by_branch(of_type: OfType) -> Iterator[tuple[I64, str, I64 | Bytes]]:
         branch = "boolean" if kind == BOOLEAN else "long"
         yield places[there], branch, column.values[there]
     else:
-        read, by_class = reader(column, kind), defaultdict[type, list[tuple[int, Any]]](list)
-        for number in range(len(column)):
-            value = output_value(read(number))
-            by_class[type(value)].append((number, value))
+        values = list(map(output_value, map(reader(column, kind), range(len(column)))))
+        by_class = defaultdict[type, list[int]](list)
+        for number, value in enumerate(values):
+            by_class[type(value)].append(number)
         by_class.pop(type(None), None)
-        for each, found in by_class.items():
-            numbers, plain = zip(*found, strict=True)
-            yield places[list(numbers)], *_of_class(each, plain)
+        for of, numbers in by_class.items():
+            branch, column_of = _OF_CLASS.get(of, ("array", _arrays))
+            yield places[numbers], branch, column_of([values[number] for number in numbers])
 
 
-def _of_class(of: type, values: Sequence[Any]) -> tuple[str, I64 | Bytes]:
-    """The branch of values of one class, and the values."""
-    if of is str:
-        return "string", texts_of(values)
-    if of is bytes:
-        return "bytes", Bytes.of(values)
-    if of is float:
-        return "double", np.array(values, np.float64).view(np.int64)
-    if of in (int, bool):
-        return "boolean" if of is bool else "long", np.array(values, np.int64)
-    return "array", Bytes.of([_written("value", value) for value in values])
+def _arrays(values: list[Any]) -> Bytes:
+    return Bytes.of([_written("value", value) for value in values])
+
+
+_OF_CLASS: dict[type, tuple[str, Callable[[list[Any]], I64 | Bytes]]] = {
+    str: ("string", texts_of),
+    bytes: ("bytes", Bytes.of),
+    float: ("double", lambda values: np.array(values, np.float64).view(np.int64)),
+    int: ("long", lambda values: np.array(values, np.int64)),
+    bool: ("boolean", lambda values: np.array(values, np.int64)),
+}
 
 
 def _written(of: FieldType | Literal["value"], value: Any) -> bytes:

@@ -14,7 +14,8 @@ from spark_cep.pattern.tree import Rule
 @dataclass(slots=True)
 class Outputs:
     """Everything one advance produced; ``counts`` are per (rule id, what). ``results`` are matches
-    and timeouts that stayed columns, ``rows`` those of rules with ALL ROWS PER MATCH."""
+    and timeouts as columns, ``matches`` and ``timeouts`` those that were made objects, ``rows``
+    those of rules with ALL ROWS PER MATCH."""
 
     matches: list[Match] = field(default_factory=list)
     rows: list[MatchRow] = field(default_factory=list)
