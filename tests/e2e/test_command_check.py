@@ -215,4 +215,4 @@ def test_run_refuses_a_wrong_configuration(tmp_path: Path) -> None:
     assert result.returncode == 3
     assert "bootstrap_servers" in result.stdout
     assert "trigger.interval" in result.stdout
-    assert "registry" in result.stdout
+    assert "inputs" in result.stdout

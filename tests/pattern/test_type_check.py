@@ -175,6 +175,19 @@ def test_key_must_be_in_every_type_that_a_step_takes() -> None:
     assert problems(whole) == []
 
 
+def test_a_key_over_columns_of_several_types() -> None:
+    """An event has some of its columns; the others are NULL. One with none of them has no key."""
+    steps = "pattern: [{step: a, of_type: OrderPlaced}, {step: b, after: next, of_type: OrderPaid}]"
+    assert problems(f"key: COALESCE(order_id, CAST(amount AS STRING))\n{steps}") == []
+    (problem,) = problems(f"key: CAST(amount AS STRING)\n{steps}")
+    assert (problem.message, underlined(problem)) == ("the event has no column amount", "amount")
+    (problem,) = problems(f"key: COALESCE(order_id, amuont)\n{steps}")
+    assert (problem.message, underlined(problem)) == (
+        "the event has no column amuont; did you mean amount?",
+        "amuont",
+    )
+
+
 def test_a_double_is_no_key() -> None:
     """The text of a DOUBLE, by which keys are told apart, is not the same everywhere."""
     (problem,) = problems("key: amount\npattern: [{step: a, of_type: OrderPlaced}]")

@@ -432,6 +432,19 @@ def test_events_are_checked_against_the_schema() -> None:
     assert len(union.matches) == 1
 
 
+def test_a_key_over_columns_of_several_types() -> None:
+    """Events of two record types meet by columns that only one of them has each."""
+    call = {"type": "record", "name": "Call", "fields": [{"name": "caller", "type": "string"}]}
+    sms = {"type": "record", "name": "Sms", "fields": [{"name": "sender", "type": "string"}]}
+    pattern = Pattern.begin("a").of_type("Call").followed_by("b").of_type("Sms")
+    kit = RuleTest(pattern.rule("r", key="COALESCE(caller, sender)"), schema=[call, sms])
+    kit.send(caller="ann", of_type="Call")
+    kit.send(sender="bob", of_type="Sms", at="+1 second")
+    kit.send(sender="ann", of_type="Sms", at="+2 seconds")
+    kit.finish()
+    assert [match.key for match in kit.matches] == ["ann"]
+
+
 def test_schemas_by_input() -> None:
     """With several inputs each has its own schema, and rules say which they read."""
     schemas = {"in": LOGIN, "out": LOGOUT}

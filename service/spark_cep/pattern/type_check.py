@@ -24,7 +24,14 @@ from spark_cep.pattern.key_types import key_problem, with_article
 from spark_cep.pattern.several_types import AnyRecord, InputRecord
 from spark_cep.pattern.sql_types import check_statement, statement_warnings, with_columns
 from spark_cep.pattern.tree import Rule
-from spark_cep.pattern.types import BOOLEAN, NULL, UNKNOWN, RecordType, SqlType
+from spark_cep.pattern.types import (
+    BOOLEAN,
+    NULL,
+    UNKNOWN,
+    RecordType,
+    SqlType,
+    column_type,
+)
 
 
 def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
@@ -113,12 +120,14 @@ class _Check:
         return self._any if known is None else AnyRecord.of(known)
 
     def _key_problems(self) -> Iterator[Problem]:
-        # Each event that a step may take must have the key.
+        # Each event that a step may take must have a column of the key; others are NULL in it.
         seen = dict.fromkeys(self._type_of(placed) for placed in self._placed)
+        together = AnyRecord.of(list(dict.fromkeys(r for event in seen for r in event.records)))
         for number, expression in enumerate(self._rule.key):
             path = ("key", number)
             for event in seen:
-                kind, problems = self._checked(expression, path, event)
+                some = any(column_type(event, column) is not None for column in expression.columns)
+                kind, problems = self._checked(expression, path, together if some else event)
                 yield from problems
                 wrong = None if kind is None else key_problem(kind)
                 if wrong is not None:

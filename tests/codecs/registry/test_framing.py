@@ -71,6 +71,13 @@ def test_not_framed(value: bytes, reason: FramingFault) -> None:
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+@pytest.mark.parametrize("value", [b'{"a":1}', b" \n[1, 2]"])
+def test_json_is_called_json(value: bytes) -> None:
+    """A producer that writes JSON into the topic is the usual cause."""
+    with pytest.raises(FramingError, match=r"not with 0x00 \(it looks like JSON\)$"):
+        read_schema_id(value)
+
+
 @pytest.mark.parametrize(
     ("header", "schema"),
     [(b"\x00\x00\x00\x00\x07", 7), (b"\x01" + GUID.bytes, GUID)],

@@ -209,8 +209,13 @@ def test_unknown_id(registry: Registry, script: Script, waits: list[float]) -> N
     assert waits == []
 
 
-def test_404_of_something_else(registry: Registry) -> None:
-    """A 404 that is not a registry's must not make records dead letters."""
+@pytest.mark.parametrize(
+    "answer", ["<html>no such page</html>", {"error_code": 404, "message": "HTTP 404 Not Found"}]
+)
+def test_404_of_something_else(registry: Registry, script: Script, answer: Any) -> None:
+    """A 404 that is not a registry's, or one for another path, must not make records dead
+    letters."""
+    script.answers["/schemas/ids/9"] = [(404, answer)]
     with pytest.raises(RegistryError, match="is the path of its URL right") as caught:
         registry.get_schema(9)
     assert not isinstance(caught.value, SchemaNotFoundError)

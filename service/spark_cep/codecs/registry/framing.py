@@ -63,8 +63,10 @@ def read_schema_id(value: bytes) -> int:
     if not value:
         raise FramingError(FramingFault.EMPTY, "the value is empty: no schema id, no body")
     if value[0] != _ID_MAGIC:
+        json = " (it looks like JSON)" if value.lstrip()[:1] in (b"{", b"[") else ""
         raise FramingError(
-            FramingFault.WRONG_MAGIC, f"the value begins with byte 0x{value[0]:02x}, not with 0x00"
+            FramingFault.WRONG_MAGIC,
+            f"the value begins with byte 0x{value[0]:02x}, not with 0x00{json}",
         )
     if len(value) < PREFIX_LENGTH:
         raise FramingError(

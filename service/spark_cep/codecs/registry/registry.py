@@ -40,6 +40,9 @@ from spark_cep.errors import (
 _T = TypeVar("_T")
 
 _MOST_REFERENCES = 100
+#: What is not there has a code of five digits (40401, 40402, 40403); a 404 of the web server in
+#: front, or for another path, has not.
+_NOT_FOUND = 40400
 _LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
@@ -242,7 +245,7 @@ class Registry:
         if status in _LOGIN:
             message = f"refuses {what}, for login or rights: HTTP {status}: {error.error_message}"
             return ConfigurationError(self._said(message))
-        if status == HTTPStatus.NOT_FOUND and isinstance(code, int) and code > 0:
+        if status == HTTPStatus.NOT_FOUND and isinstance(code, int) and code >= _NOT_FOUND:
             return self._error(f"does not know {what}: {error.error_message}", SchemaNotFoundError)
         if status == HTTPStatus.NOT_FOUND:
             return self._error(f"answers 404 for {what}; is the path of its URL right?")
