@@ -199,7 +199,11 @@ def test_pieces_are_bounded_by_their_events() -> None:
     """But a single result with more stays whole."""
     lengths = [1, 9, 3, 25, 2, 2, 10, 4]
     count = sum(lengths)
-    whole = Chains(np.cumsum(lengths), np.arange(count, dtype=np.int32) % 3, np.arange(count)[::-1])
+    whole = Chains(
+        np.cumsum(lengths),
+        np.arange(count, dtype=np.int32) % 3,
+        np.arange(count, dtype=np.int32)[::-1],
+    )
     alike = np.ones(count, np.int64)
     pieces = list(whole.cut(alike, 10))
     assert all(len(piece.events) <= 10 or len(piece.ends) == 1 for _, piece in pieces)
