@@ -42,7 +42,7 @@ class NamedValues:
 
     @classmethod
     def of_columns(cls, columns: Sequence[Measured], rows: int) -> NamedValues:
-        """The same measures of all rows."""
+        """Columns that each row has a value in."""
         each, count = np.arange(rows), len(columns)
         return cls(
             (each + 1) * count,
