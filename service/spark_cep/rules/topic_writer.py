@@ -44,7 +44,7 @@ def write_records(
         failed.append(error.args[0])
         left = 0
     if failed:
-        why = f"topic {topic}: records of rules are not written: {failed[0].str()}"
+        why = f"topic {topic}: records of rules are refused: {failed[0].str()}"
         raise unavailable_or(refused, failed[0], why)
     if left:
         raise KafkaUnavailableError(
