@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.matcher.steps import keys, matcher, tables
+from spark_cep.matcher.steps import matcher, reporting, tables
 from spark_cep.matcher.steps.loops import kernel
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Limits, OnLimit, Rule
@@ -90,7 +90,7 @@ def test_little_room(drain_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables that have no row to spare, and findings that are handed out one by one."""
     monkeypatch.setattr(matcher, "_DRAIN_AT", drain_at)
     monkeypatch.setattr(matcher, "_ROOM", 0)
-    monkeypatch.setattr(keys, "MOST_TAKEN_EVENTS", 2 * drain_at)
+    monkeypatch.setattr(reporting, "MOST_TAKEN_EVENTS", 2 * drain_at)
     statuses: set[int] = set()
     monkeypatch.setattr(kernel, "run", noting(kernel.run, statuses))
 
