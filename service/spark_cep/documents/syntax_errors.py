@@ -7,7 +7,7 @@ commonest traps are explained in words of their own; what else the YAML parser s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import yaml
@@ -24,6 +24,12 @@ _COMPLETE = (
     "quotes around the whole value: one that begins with a quote or a bracket ends where that is"
     " closed"
 )
+_NO_DASH = "an item of the list does not begin with `- `"
+_DASH = re.compile(r"\s*-[\w{]")
+_ITEM = "`- ` at the beginning of each item of a list"
+#: In braces: a key, and text without quotes up to where YAML ends it.
+_FLOW_VALUE = re.compile(r"([^\s:,{}\[\]'\"]+): +([^\s'\"{}\[\],&*!|>%@`#][^{}\[\],]*)")
+_KEY = re.compile(r"\s*([\w.-]+):")
 _KEY_AND_VALUE = re.compile(r"\s*(?:- +)*([^\s:#'\"]+): +(\S.*)")
 
 
@@ -66,14 +72,23 @@ def _marked(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault
     fault = partial(_SyntaxFault, line, column)
     if isinstance(error, LimitError):
         return fault(problem, str(error.note))
+    cut = _cut_short(lines[line], column) if line < len(lines) else None
     if context == "while scanning a quoted scalar" and error.context_mark is not None:
         opened, allowed = error.context_mark, "the same quote at the end of the text"
+        cut = _cut_short(lines[opened.line], opened.column)
+        if cut is not None:
+            return replace(cut, line=opened.line)
         message = "the quote that opens here is not closed"
         return _SyntaxFault(opened.line, opened.column, message, allowed)
     if problem == "mapping values are not allowed here":
+        before = _DASH.match(lines[line - 1]) if line else None
+        if before is not None:
+            return _SyntaxFault(line - 1, before.end() - 1, "`-` needs a blank behind it", _ITEM)
         return fault(*_second_colon(lines[line], column))
     if problem == "could not find expected ':'" and error.context_mark is not None:
         key = error.context_mark
+        if lines[key.line][key.column] in "{[":
+            return _SyntaxFault(key.line, key.column, _NO_DASH, _ITEM)
         return _SyntaxFault(key.line, key.column, "`:` is missing after this key", "`key: value`")
     if "cannot start any token" in problem:
         sign = lines[line][column : column + 1]
@@ -85,9 +100,38 @@ def _marked(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault
         return fault(message, "quotes around the whole value; or `&` and the name")
     if problem == "expected <block end>, but found '<scalar>'":
         return fault("text follows a value that is complete", _COMPLETE)
+    if problem.startswith("expected <block end>, but found "):
+        if context == "while parsing a block collection":
+            return fault(_NO_DASH, _example(lines[line]))
+        if problem.endswith(("'-'", "'<block sequence start>'")):
+            return fault("`- ` begins an item of a list whose first item has none", _ITEM)
     in_flow = context.startswith("while parsing a flow") and "<stream end>" not in problem
+    if in_flow and cut is not None:
+        return replace(cut, line=line)
     message = ", ".join(filter(None, (context, problem)))
     return fault(message, _IN_FLOW if in_flow else _ALLOWED)
+
+
+def _cut_short(line: str, column: int) -> _SyntaxFault | None:
+    """Return the fault of text in braces, without quotes, that a sign of YAML's cuts short before
+    ``column``: what is left of it has a quote or bracket that is open, or it ends at a bracket."""
+    found = [match for match in _FLOW_VALUE.finditer(line) if match.end() <= column]
+    if not found or found[-1].end() >= len(line):
+        return None
+    key, text = found[-1].groups()
+    sign = line[found[-1].end()]
+    is_open = text.count("(") > text.count(")") or any(text.count(q) % 2 for q in "'\"")
+    if not is_open and sign not in "[{":
+        return None
+    # The value itself is not repeated: it may be a secret of the settings.
+    message = f"text with `{sign}` in it needs quotes inside `{{…}}` and `[…]`"
+    allowed = f'quotes around the whole value: `{key}: "…"`'
+    return _SyntaxFault(0, found[-1].end(), message, allowed)
+
+
+def _example(line: str) -> str:
+    key = _KEY.match(line)
+    return _ITEM if key is None else f"{_ITEM}: `- {key[1]}: …`"
 
 
 def _second_colon(line: str, column: int) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from spark_cep.documents.nearest import nearest
@@ -58,6 +59,7 @@ _OF_ONE_TYPE = (
     " inputs in `events`"
 )
 _OVER_CONDITIONS = frozenset({"AND", "OR", "NOT", "IS TRUE", "IS FALSE"})
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _OVER_COMPARABLE = COMPARISONS | {"IN", "BETWEEN"}
 
 
@@ -250,7 +252,10 @@ class Typing:
                 self._condition(kind, argument.span, operator)
             return BOOLEAN
         if operator in _OVER_COMPARABLE:
-            fit = [self._comparable(kinds[0], kind, node.span) for kind in kinds[1:]]
+            fit = [
+                self._comparable(kinds[0], kind, node.span, (node.arguments[0], other))
+                for kind, other in zip(kinds[1:], node.arguments[1:], strict=True)
+            ]
             if operator == "IN" and all(fit):
                 self._common(kinds, node.span)
             return BOOLEAN
@@ -328,10 +333,16 @@ class Typing:
         if kind != BOOLEAN and not rules.is_open(kind):
             self._refuse(f"{where} needs a condition, not {kind}", span)
 
-    def _comparable(self, left: SqlType, right: SqlType, span: Span) -> bool:
+    def _comparable(
+        self, left: SqlType, right: SqlType, span: Span, operands: tuple[Node, ...] = ()
+    ) -> bool:
         if rules.comparable(left, right):
             return True
-        hint = "cast one of them" if STRING in (left, right) else None
+        hint = None
+        if STRING in (left, right):
+            other = right if left == STRING else left
+            meant = (_unquoted(node, other) for node in operands)
+            hint = next(filter(None, meant), "cast one of them")
         self._refuse(f"{left} cannot be compared with {right}", span, hint)
         return False
 
@@ -341,6 +352,17 @@ class Typing:
             shown = ", ".join(dict.fromkeys(map(str, kinds)))
             return self._refuse(f"these types do not go together: {shown}", span)
         return common
+
+
+def _unquoted(node: Node, kind: SqlType) -> str | None:
+    """The constant of type ``kind`` that a text in quotes stands for, as it is to be written."""
+    if not isinstance(node, Literal) or not isinstance(node.value, str):
+        return None
+    if kind in (DATE, TIMESTAMP):
+        return f"{kind} '{node.value}'"
+    is_number = rules.is_number(kind) and _NUMBER.fullmatch(node.value.strip())
+    is_truth = kind == BOOLEAN and node.value.strip().upper() in ("TRUE", "FALSE")
+    return f"without quotes: {node.value.strip()}" if is_number or is_truth else None
 
 
 def round_digits(node: Call) -> int:
