@@ -252,10 +252,8 @@ class Typing:
                 self._condition(kind, argument.span, operator)
             return BOOLEAN
         if operator in _OVER_COMPARABLE:
-            fit = [
-                self._comparable(kinds[0], kind, node.span, (node.arguments[0], other))
-                for kind, other in zip(kinds[1:], node.arguments[1:], strict=True)
-            ]
+            first, *others = zip(kinds, node.arguments, strict=True)
+            fit = [self._compare(first, other, node.span) for other in others]
             if operator == "IN" and all(fit):
                 self._common(kinds, node.span)
             return BOOLEAN
@@ -333,16 +331,22 @@ class Typing:
         if kind != BOOLEAN and not rules.is_open(kind):
             self._refuse(f"{where} needs a condition, not {kind}", span)
 
+    def _compare(self, left: tuple[SqlType, Node], right: tuple[SqlType, Node], span: Span) -> bool:
+        """Compare two operands; the problem says how to write the one that is text."""
+        hints = [
+            _of_type(node, other)
+            for (kind, node), (other, _) in ((left, right), (right, left))
+            if kind == STRING
+        ]
+        return self._comparable(left[0], right[0], span, next(filter(None, hints), None))
+
     def _comparable(
-        self, left: SqlType, right: SqlType, span: Span, operands: tuple[Node, ...] = ()
+        self, left: SqlType, right: SqlType, span: Span, hint: str | None = None
     ) -> bool:
         if rules.comparable(left, right):
             return True
-        hint = None
-        if STRING in (left, right):
-            other = right if left == STRING else left
-            meant = (_unquoted(node, other) for node in operands)
-            hint = next(filter(None, meant), "cast one of them")
+        if STRING in (left, right) and hint is None:
+            hint = "CAST one of them, such as CAST(x AS INT)"
         self._refuse(f"{left} cannot be compared with {right}", span, hint)
         return False
 
@@ -354,8 +358,12 @@ class Typing:
         return common
 
 
-def _unquoted(node: Node, kind: SqlType) -> str | None:
-    """The constant of type ``kind`` that a text in quotes stands for, as it is to be written."""
+def _of_type(node: Node, kind: SqlType) -> str | None:
+    """Return how the text ``node`` is written as a value of type ``kind``: as a constant of it, or
+    cast."""
+    castable = rules.is_number(kind) or kind in (BOOLEAN, DATE, TIMESTAMP)
+    if isinstance(node, Column) and castable:
+        return f"the column is text: CAST({name(node.path)} AS {kind})"
     if not isinstance(node, Literal) or not isinstance(node.value, str):
         return None
     if kind in (DATE, TIMESTAMP):
