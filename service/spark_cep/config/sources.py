@@ -35,6 +35,8 @@ _REFERENCES: Final = ("file", "env")
 _REFERENCE: Final = r"\{\s*(?:file|env)\s*:[^{}]*\}"
 _KEY: Final = re.compile(rf"([\w.-]+)[\"']?\s*:\s*({_REFERENCE})?")
 """A key, also in text that is not YAML, and the reference behind it."""
+_SECRET_NAMES: Final = ("password", "ssl_key_password", "bearer_token", "secret", "pass", "pwd")
+"""What a misspelt name of a secret is near to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +317,12 @@ def _secret_lines(document: Document, shape: Shape, path: SettingPath) -> frozen
 
 
 def _names_one(line: str) -> bool:
-    return any(names_a_secret(key[1]) and not key[2] for key in _KEY.finditer(line))
+    return any(_may_name_one(key[1]) and not key[2] for key in _KEY.finditer(line))
+
+
+def _may_name_one(name: str) -> bool:
+    """Tell whether a name names a secret, or was perhaps meant to."""
+    return names_a_secret(name) or nearest(name, _SECRET_NAMES) is not None
 
 
 def _secrets(value: Any, shape: Shape | None, path: SettingPath) -> Iterator[SettingPath]:
@@ -327,7 +334,11 @@ def _secrets(value: Any, shape: Shape | None, path: SettingPath) -> Iterator[Set
         yield path
     elif isinstance(value, dict | list):
         for name, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _secrets(item, shape and shape.child(name), (*path, name))
+            inner = shape and shape.child(name)
+            if inner is None and isinstance(name, str) and _may_name_one(name):
+                yield (*path, name)
+            else:
+                yield from _secrets(item, inner, (*path, name))
 
 
 def _empty(shape: Shape | None) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from spark_cep.columns.compilation import compilation_noticed
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import Problem
 from spark_cep.matcher.findings.live import PartialMatch
@@ -41,6 +43,17 @@ _END_OF_TIME = 1 << 62
 _MOST_EXPLAINED = 100
 #: Results come in one order, so there is one key group.
 _SETTINGS = RunSettings(late_events="all", key_groups=1)
+
+
+def _begins() -> None:
+    sys.stderr.write(
+        "spark-cep: compiling for this machine, which it does once and which takes up to two"
+        " minutes; `spark-cep prepare` does it beforehand\n"
+    )
+
+
+def _ends(seconds: float) -> None:
+    sys.stderr.write(f"spark-cep: compiled in {seconds:.0f} s\n")
 
 
 class RuleTest:
@@ -82,7 +95,8 @@ class RuleTest:
         self._plan = compile_rules(self._rules.enabled, self._inputs.record_types)
         self._values = ValueInputs(self._inputs.record_types)
         self._sent_types = SentTypes(self._rules.enabled)
-        self._runner = Runner(self._plan, self._values, _SETTINGS)
+        with compilation_noticed(_begins, _ends):
+            self._runner = Runner(self._plan, self._values, _SETTINGS)
         self._watermark = self._followed(BEGINNING)
         self._outputs = Outputs()
         self._late: list[LateEvent] = []
@@ -349,7 +363,8 @@ class RuleTest:
         if self._arrived or watermark > self._watermark:
             arrived, self._arrived = self._arrived, []
             before = ControlRecord(lower_bound=self._watermark)
-            found = self._runner.apply(Batch(records_of(arrived), before, watermark))
+            with compilation_noticed(_begins, _ends):
+                found = self._runner.apply(Batch(records_of(arrived), before, watermark))
             self._watermark = max(self._watermark, watermark)
             found.outputs.dead_letters.sort(key=lambda letter: self._event_at[letter.at].number)
             self._outputs.add(found.outputs)

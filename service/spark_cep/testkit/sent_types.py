@@ -41,7 +41,9 @@ _BY_TYPE: tuple[tuple[type, SqlType], ...] = (
     (date, DATE),
 )
 _TWO_31 = 1 << 31
-_HELP = "send a number as int, float or Decimal, a time as datetime, a text as str; or CAST the column"
+_HELP = (
+    "send a number as int, float or Decimal, a time as datetime, a text as str; or CAST the column"
+)
 
 
 class SentTypes:

@@ -116,9 +116,8 @@ def _completed(document: Document, given: Mapping[str, object]) -> Document:
 
 
 def _no_mapping(data: object, places: Places) -> Problem:
-    if isinstance(data, list):
-        return places.problem("a rule must be a mapping, found a list", (), allowed=_ONE_RULE)
-    allowed = "`id: …`, `pattern: …` and other keys"
+    keys = "`id: …`, `pattern: …` and other keys"
+    allowed = _ONE_RULE if isinstance(data, list) else keys
     return places.problem("a rule must be a mapping", (), allowed=allowed)
 
 

@@ -346,7 +346,7 @@ class Typing:
         if rules.comparable(left, right):
             return True
         if STRING in (left, right) and hint is None:
-            hint = "CAST one of them, such as CAST(x AS INT)"
+            hint = "cast one of them"
         self._refuse(f"{left} cannot be compared with {right}", span, hint)
         return False
 
