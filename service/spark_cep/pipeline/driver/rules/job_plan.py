@@ -121,11 +121,10 @@ def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
         matching = source.topics_of(existing)
         missing = sorted(set(matching) - set(existing))
         if missing:
-            do = "does" if len(missing) == 1 else "do"
             near = (nearest(topic, existing) for topic in missing)
             meant = ", ".join(filter(None, near))
             raise ConfigurationError(
-                f"inputs.{name}.topics: {', '.join(missing)} {do} not exist on"
+                f"inputs.{name}.topics: {', '.join(missing)} do not exist on"
                 f" {settings.kafka.bootstrap_servers};"
                 + (f" did you mean {meant}?" if meant else "")
                 + f" there are: {listed(existing)}"
