@@ -56,9 +56,7 @@ def test_an_old_java(
 
 
 @pytest.mark.parametrize("version", ["17.0.9", "21", "26-ea"])
-def test_a_java_that_will_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
-) -> None:
+def test_a_java_that_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     """Nothing is said."""
     program = java(tmp_path, f'openjdk version "{version}"', f'JAVA_VERSION="{version}"')
     monkeypatch.delenv("JAVA_HOME", raising=False)
