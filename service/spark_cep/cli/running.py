@@ -15,7 +15,7 @@ from spark_cep.cli.signals import StopSignals
 from spark_cep.cli.terminal import ConfigFile, print_error
 from spark_cep.config import Settings, load
 from spark_cep.observability.logs import as_json, configure, identify, logger
-from spark_cep.observability.standard_error import take_in_standard_error
+from spark_cep.observability.standard_error import take_in_exceptions, take_in_standard_error
 from spark_cep.observability.start_clock import Phase, StartClock, of_this_process
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSig
         with scratch_folder(settings) as scratch:
             # First of all, since nothing else takes as long, and before the first thread.
             spark = StartingSpark(settings, scratch, start.meanwhile)
-            if as_json():
-                take_in_standard_error()
+            # What is for people stands on standard error itself.
+            (take_in_standard_error if as_json() else take_in_exceptions)()
             service = _serve(settings, start, spark, ending, signals)
     finally:
         end_jvm()
