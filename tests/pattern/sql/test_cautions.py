@@ -9,9 +9,9 @@ import pytest
 from spark_cep.pattern.expressions import ColumnPath, TextProblem
 from spark_cep.pattern.sql import endless_parts, load_query, order_problems, stream_warnings
 from spark_cep.pattern.sql.query import Query
-from spark_cep.pattern.types import BIGINT, STRING, RecordType
+from spark_cep.pattern.types import BIGINT, STRING, ArrayType, RecordType
 
-EVENT = RecordType({"k": STRING, "ts": BIGINT, "v": BIGINT})
+EVENT = RecordType({"k": STRING, "ts": BIGINT, "v": BIGINT, "tags": ArrayType(STRING)})
 
 
 def query(pattern: str, within: str = "", order: str = "ts", measure: str = "v") -> Query:
@@ -98,10 +98,17 @@ def test_within_settles() -> None:
 
 @pytest.mark.parametrize(
     ("order", "wanted"),
-    [("ts", []), ("v", ["v"]), ("ts DESC", ["ts"]), ("ts, v", ["v"]), ("TS", [])],
+    [
+        ("ts", []),
+        ("v", ["v"]),
+        ("ts DESC", ["ts"]),
+        ("ts, v DESC", []),
+        ("ts, tags", ["tags"]),
+        ("TS", []),
+    ],
 )
 def test_order(order: str, wanted: list[str]) -> None:
-    """Rows come by event time, and by nothing else."""
+    """Rows come by event time; further columns, which have an order, order those of equal time."""
     assert refused(query("A B", order=order), ("ts",)) == wanted
 
 

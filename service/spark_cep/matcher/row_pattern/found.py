@@ -18,6 +18,7 @@ from spark_cep.columns.vectors import (
     Objects,
     Vector,
     nulls_like,
+    reader,
     texts_of,
 )
 from spark_cep.compiler.row_pattern import RowPatternPlan
@@ -34,6 +35,7 @@ from spark_cep.matcher.row_pattern.loops.found_loops import (
     places_of,
 )
 from spark_cep.model import Event
+from spark_cep.pattern.expressions import bind
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
     ColumnAt,
@@ -44,6 +46,7 @@ from spark_cep.pattern.expressions.nodes import (
     RowReference,
     RowValue,
 )
+from spark_cep.pattern.sql.query import Computed, OutputColumn
 from spark_cep.pattern.types import SqlType
 
 if TYPE_CHECKING:
@@ -90,13 +93,14 @@ class MeasureFailure(NamedTuple):
 
 class OutputColumns(NamedTuple):
     """Rows of the result: for each the number of its result, its place in the match, the place of
-    the event, and a vector for each measure; and what could not be computed."""
+    the event, and a vector for each measure; and what could not be computed, of those and of what
+    SELECT computes of them."""
 
     result: I64
     current: I64
     event: I64
     measures: tuple[Vector, ...]
-    failures: Sequence[MeasureFailure]
+    failures: list[MeasureFailure]
 
 
 @dataclass(frozen=True)
@@ -167,17 +171,36 @@ class RunFindings:
     @cached_property
     def columns(self) -> list[Measured]:
         """The columns of the result."""
-        rows = self.events.vectors(self.compiled.slots)
-        columns = []
-        for each in self.compiled.plan.query.outputs:
-            if isinstance(each.source, int):
-                values, kind = self.output.measures[each.source], self.kinds[each.source]
-            else:
-                place = self._place(each.source)
-                values = rows[place].take(self.output.event)
-                kind = self.compiled.slots[place].kind
-            columns.append(Measured(each.name, values, kind))
-        return columns
+        return [
+            self._computed(each, each.source)
+            if isinstance(each.source, Computed)
+            else Measured(each.name, *self._source(each.source))
+            for each in self.compiled.plan.query.outputs
+        ]
+
+    def _source(self, source: ColumnPath | int) -> tuple[Vector, SqlType | None]:
+        """The values, and their type, of a measure or a column, for all output rows."""
+        if isinstance(source, int):
+            return self.output.measures[source], self.kinds[source]
+        place = self._place(source)
+        column = self.events.vectors(self.compiled.slots)[place].take(self.output.event)
+        return column, self.compiled.slots[place].kind
+
+    def _computed(self, column: OutputColumn, computed: Computed) -> Measured:
+        """A column that SELECT computes of others, row by row."""
+        sources = [self._source(source) for _, source in computed.sources]
+        places = {path: place for place, (path, _) in enumerate(computed.sources)}
+        compute = bind(computed.expression, places, {}, computed.row)
+        readers = [reader(values, kind) for values, kind in sources]
+        values: list[Any] = []
+        for row, result in enumerate(self.output.result.tolist()):
+            value = None
+            try:
+                value = compute(tuple(read(row) for read in readers), ())
+            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
+                self.output.failures.append(MeasureFailure(column.name, result, repr(error)))
+            values.append(value)
+        return Measured(column.name, Objects(values), column.type)
 
     def row(self, result: int) -> Event:
         """The first row of a result."""

@@ -96,7 +96,7 @@ class MatchRows:
     def _variable(self, tree: Syntax, span: Span) -> str:
         """The pattern variable that a name, or what is before ``.*``, stands for."""
         written = ".".join(names(tree))
-        variable = self._scope.variable(written)
+        variable = self._scope.variable(written, place(tree))
         if variable is None:
             known = f"the pattern variables are {listed(list(self._scope.unions))}"
             raise refused(f"there is no pattern variable {written}", span, known)
