@@ -623,6 +623,26 @@ class TestNotThatGivesWay:
             ("`n` has no effect: the NOT step `m` comes after it with nothing to take between them")
         ]
 
+    @pytest.mark.parametrize(
+        ("repeated", "between"),
+        [
+            (("a", "not_followed_by n"), False),
+            (("a times: 2", "not_followed_by n"), True),
+            (("a times: 2+", "not_followed_by n"), True),
+            (("a times: 2, loop: consecutive", "not_followed_by n"), False),
+            (("a times: 2", "not_next n"), False),
+            (("a times: 2", "not_next m", "not_followed_by n"), False),
+        ],
+    )
+    def test_between_repetitions(self, repeated: tuple[str, ...], between: bool) -> None:
+        """Behind a step with ``times`` an ``n`` between two repetitions forbids, too."""
+        rule = steps(*repeated, "followed_by c", within="50 ms")
+        feed = "a@1 c@4" if repeated[0] == "a" else "a@1 n@2 a@3 a@4 c@5"
+        matched = any(line.startswith("match a#0") for line in ours(rule, feed))
+        consecutive = "consecutive" in repeated[0]
+        assert matched is not (between or consecutive)
+        assert any("between two repetitions" in each for each in warnings(rule)) is between
+
     @pytest.mark.parametrize("wheres", [("b", "c"), ("c", "b"), ("a", "c"), ("b", "b")])
     @pytest.mark.parametrize(
         ("before", "behind"),
@@ -655,13 +675,15 @@ class TestNotThatGivesWay:
 
     @pytest.mark.parametrize("times", ["2", "1+", "1..2"])
     def test_behind_repetitions_it_holds_between_them(self, times: str) -> None:
-        """There it has an effect, and no warning."""
+        """There it has an effect, and the warning is another one."""
         nots = ("not_followed_by n", "not_next m")
         rule = steps(f"a times: {times}", *nots, "followed_by c", within="50 ms")
         without = steps(f"a times: {times}", nots[1], "followed_by c", within="50 ms")
         feed = "a@1 n@2 a@3 c@4"
         assert ours(rule, feed) != ours(without, feed)
-        assert warnings(rule) == []
+        assert warnings(rule) == [
+            "`n` also forbids an event between two repetitions of `a`, not only behind the last"
+        ]
 
     def test_inside_a_group(self) -> None:
         """A group's own members are looked at; what follows the group does not matter."""

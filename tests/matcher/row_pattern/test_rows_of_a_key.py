@@ -117,7 +117,8 @@ def test_further_columns_order_equal_times(order: str, column: str, ordered: lis
     statement = (
         f"SELECT found FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts, {order} "
         f"MEASURES FINAL ARRAY_AGG(COALESCE(CAST({column} AS STRING), '-')) AS found "
-        "PATTERN (A+) WITHIN INTERVAL '1' SECOND DEFINE A AS PREV(ts) IS NULL OR ts <= PREV(ts) + 1)"
+        "PATTERN (A+) WITHIN INTERVAL '1' SECOND "
+        "DEFINE A AS PREV(ts) IS NULL OR ts <= PREV(ts) + 1)"
     )
 
     def row(key: str, value: Any) -> dict[str, Any]:

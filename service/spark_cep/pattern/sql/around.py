@@ -16,7 +16,7 @@ _INSTEAD = MappingProxyType(
     {
         **dict.fromkeys(
             ("WHERE", "HAVING", "QUALIFY"),
-            "conditions of the pattern in DEFINE; of the rows in FROM (SELECT * FROM input WHERE …)",
+            "conditions in DEFINE; those of the input's rows in FROM (SELECT * FROM input WHERE …)",
         ),
         "GROUP": "aggregates in MEASURES",
         "ORDER": "no ORDER BY: a match goes out when it is final",
@@ -44,6 +44,7 @@ _END = re.compile(
     re.IGNORECASE,
 )
 _MOST_SHOWN = 80
+_SUB_QUERY = "(SELECT * FROM {})"
 _RESULT = re.compile(rf"\s*(?:(?:AS\s+)?{_NAME})?\s*(?P<end>;\s*)?", re.IGNORECASE)
 _PARTS = (
     r"PARTITION\s+BY",
@@ -117,7 +118,7 @@ def _in_from(text: str, code: str, begins: int, ends: int) -> tuple[TextProblem 
     if word[0].upper() == "WHERE":
         rows = " ".join(text[begins:ends].split())
         rows = rows if len(rows) <= _MOST_SHOWN else "input WHERE condition"
-        allowed = f"FROM (SELECT * FROM {rows}) MATCH_RECOGNIZE ( … )"
+        allowed = f"FROM {_SUB_QUERY.format(rows)} MATCH_RECOGNIZE ( … )"
     return TextProblem(f"`{word[0]}` cannot stand in FROM", word.span(), allowed), place
 
 
