@@ -32,6 +32,7 @@ from spark_cep.pattern.sql.row_pattern import (
     RowPattern,
     Span,
 )
+from spark_cep.pattern.sql.slips import slip
 from spark_cep.pattern.sql.statement import (
     Define,
     Fragment,
@@ -89,6 +90,11 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[TextP
         if _at_end(error):
             if not problems:
                 problems.append(_syntax_error(within, error))
+            return False
+        known = slip(code, error.pos_in_stream or 0)
+        if known is not None:
+            # What follows would be read as what it is not.
+            problems.append(known)
             return False
         new = _syntax_error(within, error)
         if problems and not within[problems[-1].span[1] : new.span[0]].strip():

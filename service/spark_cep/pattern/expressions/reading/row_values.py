@@ -151,7 +151,9 @@ class MatchRows:
         count = ROW_AGGREGATES[counted].arguments
         if len(arguments) != count:
             wanted = f"{count} argument{'s' * (count > 1)}"
-            raise refused(f"{function} takes {wanted}, not {len(arguments)}", span)
+            of_rows = "COUNT(*) counts all rows, COUNT(A.*) those of A"
+            message = f"{function} takes {wanted}, not {len(arguments)}"
+            raise refused(message, span, of_rows if counted == "COUNT" else None)
         frame, found = Frame(None), len(reader.problems)
         nodes = [self._within(reader, frame, argument) for argument in arguments]
         if len(reader.problems) > found:
