@@ -1,4 +1,4 @@
-"""Words of other dialects, and slips: each is one problem, which names the cause and what to write."""
+"""Slips, and words of other dialects: each is one problem with its cause and what to write."""
 
 from __future__ import annotations
 

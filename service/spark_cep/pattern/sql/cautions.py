@@ -173,16 +173,20 @@ def _later_rows(query: Query) -> Iterator[TextProblem]:
         for node in _of_later_rows(measure.expression):
             start, end = node.span
             message = "NEXT in a measure holds the match back until that row is there"
+            if query.within_ms is not None:
+                message += ", also beyond WITHIN"
             yield TextProblem(message, (measure.start + start, measure.start + end))
-    allowed = f"a variable behind it, whose condition has PREV; or {_WITHIN}"
     for variable, condition in query.defines.items():
+        message = f"a row is {variable} only when the row that NEXT reads is there"
+        if query.within_ms is None:
+            message += ": the last match of a key may wait for ever"
+            allowed = f"PREV in the condition of the variable behind it; or {_WITHIN}"
+        else:
+            message += ": when WITHIN ends before, the timeout lacks it"
+            allowed = "PREV in the condition of the variable behind it"
         for node in _of_later_rows(condition):
             start = query.define_starts[variable]
-            message = f"a row is {variable} only when the row that NEXT reads is there"
-            if query.within_ms is not None:
-                message += ", within the time of WITHIN"
-            span = start + node.span[0], start + node.span[1]
-            yield TextProblem(message, span, None if query.within_ms else allowed)
+            yield TextProblem(message, (start + node.span[0], start + node.span[1]), allowed)
 
 
 def _of_later_rows(expression: Expression) -> Iterator[Node]:

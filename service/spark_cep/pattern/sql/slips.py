@@ -1,5 +1,5 @@
-"""Words of other dialects, and slips, where the grammar of a statement breaks: the cause, and what to
-write instead. Those inside expressions are in ``spark_cep.pattern.expressions.reading.mistakes``."""
+"""Slips, and words of other dialects, where the grammar of a statement breaks: the cause, and what
+to write. Those in expressions are in ``spark_cep.pattern.expressions.reading.mistakes``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from spark_cep.pattern.expressions.problems import TextProblem
 _OF_PATTERN = r"\bPATTERN\s*\((?:(?!\b(?:SUBSET|DEFINE)\b).)*"
 _PARTS = r"(?:ONE|ALL|AFTER|PATTERN|WITHIN|SUBSET|DEFINE)\b"
 
-# What reaches to the place where the grammar breaks (`at` is underlined, or else what stands there),
-# what stands there (nothing: whatever it is), what is wrong, and what is allowed.
+# What reaches to the place where the grammar breaks (`at` is underlined, or else what is there),
+# what is there (nothing: whatever it is), what is wrong, and what is allowed.
 _KNOWN = (
     (r"\b(?P<at>MEASURE)\b(?:(?!\bPATTERN\b).)*", "", "{at} is written MEASURES",
      "MEASURES expression AS name"),
