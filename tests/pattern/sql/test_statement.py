@@ -548,7 +548,7 @@ def test_quoted_columns() -> None:
     clause = 'PARTITION BY "k" PATTERN (A) DEFINE A AS "s" = \'x\' AND place."City" = S'
     assert query(clause).defines["A"].canonical == "s = 'x' AND place.City = s"
     for condition, allowed in [
-        ('"S" = 1', "a text in single quotes: 'S'; or s, without quotes"),
+        ('"S" = 1', "a text in single quotes: 'S'; or \"s\", as the event spells it"),
         ('s = "buy"', "a text in single quotes: 'buy'"),
     ]:
         with pytest.raises(RuleSetError) as caught:

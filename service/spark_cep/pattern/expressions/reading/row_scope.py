@@ -134,7 +134,7 @@ class RowPatternScope:
             raise refused(f"{written} is a function", span, allowed)
         if self.event is not None and self.text[span[0] : span[0] + 1] == '"':
             alike = [column for column in self.event.fields if column.lower() == written.lower()]
-            as_column = "".join(f"; or {column}, without quotes" for column in alike)
+            as_column = "".join(f'; or "{column}", as the event spells it' for column in alike)
             message = f'"{written}" in double quotes is a name, and the event has no such column'
             raise refused(message, span, f"a text in single quotes: '{written}'{as_column}")
 
