@@ -134,12 +134,12 @@ SPELLED = [
         statement("m", "symbol", "ts", "SUM(B.price) + b . price",
                   condition='"B".Venue.Name > symbol'),
     ),
-    (statement("m", measure='b.Pattern'), statement("m", measure="b.`pattern`")),
+    (statement("m", measure="b.Pattern"), statement("m", measure="b.`pattern`")),
     (statement("m", measure='"pattern"'), statement("m", measure='"pattern"')),
     (statement("m * 2 AS n, UPPER(r.SYMBOL) AS s"), statement("m * 2 AS n, UPPER(r.symbol) AS s")),
     (
-        statement("m").replace("ticks", "(SELECT * FROM ticks e WHERE e.PRICE > 1 AND Ts IS NULL) x"),
-        statement("m").replace("ticks", "(SELECT * FROM ticks e WHERE e.price > 1 AND ts IS NULL) x"),
+        statement("m").replace("ticks", "(SELECT * FROM ticks e WHERE e.PRICE > 1 AND Ts <> TS)"),
+        statement("m").replace("ticks", "(SELECT * FROM ticks e WHERE e.price > 1 AND ts <> ts)"),
     ),
     (statement("m", measure="'PRICE'"), statement("m", measure="'PRICE'")),
 ]  # fmt: skip
