@@ -318,6 +318,7 @@ def test_refused(clause: str, place: str, message: str) -> None:
         ("(SELECT * FROM t WHERE v > 1 ORDER BY v)", "", "ORDER", "`ORDER` cannot stand in FROM"),
         ("(SELECT * FROM t LIMIT 5)", "", "LIMIT", "`LIMIT` cannot stand in FROM"),
         ("(SELECT * FROM t WHERE PREV(v) > 1)", "", "PREV(v)", "PREV reads rows of a match"),
+        ('(SELECT * FROM t WHERE s = "x")', "", '"x"', '"x" is a name, and the event has no'),
         ("(SELECT * FROM t WHERE v + 1)", "", "v + 1", "the condition of WHERE is BIGINT"),
         ("(SELECT * FROM t WHERE u.v > 1)", "", "u.v", "u.v: u is neither the input"),
         ("t", "AS r ORDER BY r.k LIMIT 5", "LIMIT", "`LIMIT` cannot follow the clause"),
@@ -548,7 +549,7 @@ def test_quoted_columns() -> None:
     clause = 'PARTITION BY "k" PATTERN (A) DEFINE A AS "s" = \'x\' AND place."City" = S'
     assert query(clause).defines["A"].canonical == "s = 'x' AND place.City = s"
     for condition, allowed in [
-        ('"S" = 1', "a text in single quotes: 'S'; or \"s\", as the event spells it"),
+        ('"S" = 1', "\"s\", as the event spells it; or a text in single quotes: 'S'"),
         ('s = "buy"', "a text in single quotes: 'buy'"),
     ]:
         with pytest.raises(RuleSetError) as caught:

@@ -64,6 +64,7 @@ def _values(column: Vector) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Which values of a column are NULL, and the others, as NumPy can sort them."""
     if isinstance(column, Numbers):
         return column.nulls, column.values[~column.nulls]
+    given: list[Any]
     if isinstance(column, Objects):
         given = [None if value is None else _sortable(value) for value in column.values]
     else:

@@ -12,7 +12,11 @@ from spark_cep.pattern.expressions.functions.aggregation import ROW_AGGREGATE_AL
 from spark_cep.pattern.expressions.nodes import Column, ColumnPath, Node, Span
 from spark_cep.pattern.expressions.problems import refused
 from spark_cep.pattern.expressions.reading.reader import Called, ExpressionReader
-from spark_cep.pattern.expressions.reading.row_scope import column_of, quoted_parts
+from spark_cep.pattern.expressions.reading.row_scope import (
+    check_quotes,
+    column_of,
+    quoted_parts,
+)
 from spark_cep.pattern.expressions.reading.row_values import MatchRows
 from spark_cep.pattern.types import RecordType
 
@@ -51,6 +55,7 @@ class PlainRow:
             if len(found) > 1:
                 message = f"{name(path)}: {path[0]} is neither the input nor a column"
                 raise refused(message, span, allowed)
+            check_quotes(found[0], self.text[slice(*span)], span, self.record)
         return Column(found, span)
 
     def call(self, reader: ExpressionReader, called: Called) -> Node:

@@ -132,11 +132,8 @@ class RowPatternScope:
         if written.upper() in _CALLED and self.text[slice(*span)] == written:
             allowed = f"{written}(); a column of that name is quoted: `{written}`"
             raise refused(f"{written} is a function", span, allowed)
-        if self.event is not None and self.text[span[0] : span[0] + 1] == '"':
-            alike = [column for column in self.event.fields if column.lower() == written.lower()]
-            as_column = "".join(f'; or "{column}", as the event spells it' for column in alike)
-            message = f'"{written}" in double quotes is a name, and the event has no such column'
-            raise refused(message, span, f"a text in single quotes: '{written}'{as_column}")
+        if self.event is not None:
+            check_quotes(written, self.text[slice(*span)], span, self.event)
 
     def _unknown(self, path: ColumnPath) -> str:
         columns = self.event.fields if self.event is not None else ()
@@ -148,6 +145,16 @@ class RowPatternScope:
 def quoted_parts(written: str) -> tuple[bool, ...]:
     """Return for each part of a dotted name, as the author wrote it, whether it is quoted."""
     return tuple(part[0][0] in '"`' for part in _PART.finditer(written))
+
+
+def check_quotes(column: str, written: str, span: Span, record: RecordType) -> None:
+    """``ExpressionError`` where a name in double quotes is no column: it may be meant as text."""
+    if not written.startswith('"'):
+        return
+    alike = [field for field in record.fields if field.lower() == column.lower()]
+    spelt = "".join(f'"{field}", as the event spells it; or ' for field in alike)
+    message = f"{written} is a name, and the event has no column that is spelt so"
+    raise refused(message, span, f"{spelt}a text in single quotes: '{column}'")
 
 
 def column_of(
