@@ -18,7 +18,6 @@ from spark_cep.columns.vectors import (
     Objects,
     Vector,
     nulls_like,
-    reader,
     texts_of,
 )
 from spark_cep.compiler.row_pattern import RowPatternPlan
@@ -34,8 +33,8 @@ from spark_cep.matcher.row_pattern.loops.found_loops import (
     output_rows,
     places_of,
 )
+from spark_cep.matcher.row_pattern.selected import computed_column
 from spark_cep.model import Event
-from spark_cep.pattern.expressions import bind
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
     ColumnAt,
@@ -187,20 +186,11 @@ class RunFindings:
         return column, self.compiled.slots[place].kind
 
     def _computed(self, column: OutputColumn, computed: Computed) -> Measured:
-        """A column that SELECT computes of others, row by row."""
+        """A column that SELECT computes of others."""
         sources = [self._source(source) for _, source in computed.sources]
-        places = {path: place for place, (path, _) in enumerate(computed.sources)}
-        compute = bind(computed.expression, places, {}, computed.row)
-        readers = [reader(values, kind) for values, kind in sources]
-        values: list[Any] = []
-        for row, result in enumerate(self.output.result.tolist()):
-            value = None
-            try:
-                value = compute(tuple(read(row) for read in readers), ())
-            except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
-                self.output.failures.append(MeasureFailure(column.name, result, repr(error)))
-            values.append(value)
-        return Measured(column.name, Objects(values), column.type)
+        found, failures = computed_column(column, computed, sources, self.output.result)
+        self.output.failures.extend(MeasureFailure(column.name, *each) for each in failures)
+        return found
 
     def row(self, result: int) -> Event:
         """The first row of a result."""
