@@ -64,7 +64,9 @@ def underlined(problem: Problem) -> str:
 
 def test_rule() -> None:
     """Inputs, key and window are those of the statement; the other fields those of all rules."""
-    fields = "limits: {partial_matches: 7, events: 8, work: 9}\nmode: shadow\nprevious_version: drain\n"
+    fields = (
+        "limits: {partial_matches: 7, events: 8, work: 9}\nmode: shadow\nprevious_version: drain\n"
+    )
     rule = load(document(rest=fields)).rule
     assert rule.query is not None
     assert (rule.pattern, rule.events, rule.within) == ((), ("logins",), Within(max_ms=600_000))
