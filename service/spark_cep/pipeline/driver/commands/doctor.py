@@ -58,13 +58,13 @@ class _Examination:
     def steps(self) -> Iterator[object]:
         """Yield after each thing that was tried."""
         settings = self._settings
-        yield self._try("Java", lambda: check_version() or "17 or newer")
+        yield self._try("Java", check_version)
         yield (rules := self._try("rules", lambda: rules_of(settings), _counted))
         servers = settings.kafka.bootstrap_servers
         existing = self._try(f"Kafka at {servers}", self._topics, lambda n: f"{len(n)} topics")
         yield existing
         if existing is not None:
-            yield self._try("inputs", lambda: input_topics(settings, existing), ", ".join)
+            yield self._try("inputs", lambda: ", ".join(input_topics(settings, existing)))
             yield self._try("outputs", lambda: self._outputs(existing))
             url = "" if settings.registry is None else f" at {settings.registry.url}"
             yield self._try(f"schema registry{url}", lambda: self._schemas(existing, rules))
