@@ -135,6 +135,7 @@ def test_rule_from_python_names_step_without_place() -> None:
         ({"within": Within(gap_ms=0)}, "`within.gap` is 0 ms"),
         ({"limits": Limits(partial_matches=0)}, "`limits.partial_matches` is 0"),
         ({"limits": Limits(matches=10**9 + 1)}, "`limits.matches` is 1000000001"),
+        ({"limits": Limits(work=0)}, "`limits.work` is 0"),
         ({"effective_from_ms": 10**15}, "`effective_from` is out of range: 10"),
         (
             {"effective_from_ms": 0, "previous_version": PreviousVersion.CARRY},
