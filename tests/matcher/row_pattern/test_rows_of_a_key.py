@@ -15,6 +15,7 @@ from spark_cep.compiler.rule_set import compile_rules, plan_together
 from spark_cep.matcher.findings.partial import END_OF_TIME
 from spark_cep.model import Coordinates
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType
+from spark_cep.pipeline.decode.relevance import relevance
 from tests.reference.local import LocalJob, Record
 from tests.runner.job import RunnerJob
 from tests.sql_rules import result_rows, sql_rule
@@ -180,3 +181,30 @@ def test_computed_of_one_row() -> None:
     )
     records = [_record(n, n, {"k": "a", "v": v}) for n, v in enumerate([1, 1, 0])]
     assert _results(statement, [(records, 9)]) == [("a", ("a:0",)), ("a", ("a:2",))]
+
+
+def test_a_column_that_cannot_be_computed() -> None:
+    """It is NULL, with a dead letter that names it; the match goes out."""
+    statement = (
+        "SELECT k, v + 1 AS more FROM t MATCH_RECOGNIZE (PARTITION BY k ALL ROWS PER MATCH "
+        "PATTERN (A) DEFINE A AS TRUE)"
+    )
+    job = LocalJob(compile_rules([sql_rule(statement)]))
+    job.advance([_record(0, 1, {"k": "a", "v": "much"}), _record(1, 2, {"k": "a", "v": 2})], 9)
+    assert result_rows(job) == [("a", ("a", None)), ("a", ("a", 3))]
+    (letter,) = job.outputs.dead_letters
+    assert (letter.reason, letter.detail.split(":")[0]) == ("measure_failed", "more")
+
+
+def test_events_that_are_no_rows_are_dropped_where_they_are_decoded() -> None:
+    """Neither the matcher gets them, nor the topic of late events."""
+    statement = (
+        "SELECT k FROM (SELECT * FROM t WHERE v > 1 OR s = 'x') MATCH_RECOGNIZE (PARTITION BY k "
+        "PATTERN (A B) DEFINE A AS v = 1)"
+    )
+    (part,) = compile_rules([sql_rule(statement, EVENT)], TYPES).partitionings
+    bits = {str(each.expression and each.expression.canonical): 1 << n
+            for n, each in enumerate(part.conditions)}  # fmt: skip
+    found = relevance(part)
+    assert found.of(bits["None"] | bits["v = 1"]) == (False, False)
+    assert found.of(bits["None"] | bits["v > 1 OR s = 'x'"]) == (True, True)

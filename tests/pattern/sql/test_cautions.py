@@ -173,3 +173,21 @@ def test_later_rows_of_conditions() -> None:
 def test_a_row_compared_with_itself(condition: str, wanted: list[str]) -> None:
     """LAST of the variable under test is the row under test."""
     assert warned(conditions(f"A AS {condition}", "B AS v = A.v")) == wanted
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ('side = "buy"', ['"buy"']),
+        ('side IN (\'sell\', "buy") AND A.side <> "b"', ['"buy"', '"b"']),
+        ('"side" = "buy"', []),
+        ("side = `buy`", []),
+        ("side = 'buy' AND \"Max\" > 3", []),
+    ],
+)
+def test_texts_in_double_quotes(condition: str, wanted: list[str]) -> None:
+    """Without the type of the events nobody knows that there is no such column."""
+    clause = f"PARTITION BY k PATTERN (A) DEFINE A AS {condition}"
+    for rows in ("t", f"(SELECT * FROM t WHERE {condition.replace('A.', 't.')})"):
+        untyped = load_query(f"SELECT * FROM {rows} MATCH_RECOGNIZE ({clause})", "r.sql")
+        assert warned(untyped) == wanted * (1 + (rows != "t"))

@@ -54,6 +54,7 @@ def stream_warnings(query: Query) -> list[TextProblem]:
         *_open_tail(query),
         *_later_rows(query),
         *_with_itself(query),
+        *_quoted_texts(query),
     )
     return sorted(problems, key=lambda problem: problem.span)
 
@@ -217,3 +218,22 @@ def _with_itself(query: Query) -> Iterator[TextProblem]:
                 (start + node.span[0], start + node.span[1]),
                 f"{allowed} {variable} before this one",
             )
+
+
+def _quoted_texts(query: Query) -> Iterator[TextProblem]:
+    """Names in double quotes that a plain one is compared with. Where the type of the events is
+    known, so is whether they are columns."""
+    starts = query.define_starts
+    conditions = [(condition, starts[v]) for v, condition in query.defines.items()]
+    conditions += [] if query.where is None else [(query.where, query.where_start)]
+    for condition, start in conditions if query.event is None else ():
+        for node in walk(condition.node):
+            if not isinstance(node, Call) or node.operator not in (*COMPARISONS, "IN"):
+                continue
+            spans = [operand.span for operand in node.arguments]
+            texts = [query.text[start + a : start + b] for a, b in spans]
+            for (a, b), text in zip(spans[1:], texts[1:], strict=True):
+                if text.startswith('"') and not texts[0].startswith('"'):
+                    message = f"{text} is a column: double quotes stand around names"
+                    allowed = f"a text in single quotes: '{text[1:-1]}'"
+                    yield TextProblem(message, (start + a, start + b), allowed)

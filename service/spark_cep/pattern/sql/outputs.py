@@ -95,7 +95,7 @@ class ResultColumns:
             source = self._ordered_by(item)
             is_time = source is not None and source == time
             if item.descending or (not is_time and source not in self._partition):
-                message = f"`{word}` cannot follow the clause but with the event time, ascending"
+                message = f"`{word}` cannot follow the clause, but for the event time, ascending"
                 self.problems.append(TextProblem(message, (start, start + len(word)), _ORDER))
                 return
             if is_time and place + 1 < len(order.items):
