@@ -196,13 +196,16 @@ class RunFindings:
         """The first row of a result."""
         return self.event(int(self.results["row"][result]))
 
-    def variable(self, result: int, place: int) -> str | None:
-        """The variable of a row of a match; ``None`` where the match takes none, or there is no
-        match."""
-        if not self.results["length"][result]:
-            return None
-        label = int(self.labels[self.results["labels"][result] + place]) & (tables.EXCLUDED - 1)
-        return self.compiled.plan.query.variables[label]
+    @property
+    def variables(self) -> I32:
+        """The variable of each row of the result, by number; ``NONE`` where the match takes none,
+        or there is no match."""
+        result_of, current = self._output_rows
+        found = np.full(len(result_of), NONE, np.int32)
+        taken = self.results["length"][result_of] > 0
+        labels = self.results["labels"][result_of[taken]] + current[taken]
+        found[taken] = self.labels[labels] & (tables.EXCLUDED - 1)
+        return found
 
     def limit(self, result: int) -> str:
         """The limit beyond which the attempt of a result went, in words."""
