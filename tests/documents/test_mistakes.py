@@ -21,7 +21,7 @@ _EVENT = RecordType({"amount": DOUBLE, "label": STRING, "ts": TIMESTAMP, "flag":
 _HEAD = "id: r\nkey: k\nwithin: 1 minute\n"
 
 
-def _cases(kind: str) -> Any:
+def _cases(kind: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", _CASES[kind], ids=lambda case: str(case["cause"]))
 
 
