@@ -35,7 +35,7 @@ from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.structure import with_columns_of
 from spark_cep.pattern.expressions.values.casting import caster
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType, scalar_type
-from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, Decoded, Decoder
+from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, TIME_TEXT, Decoded, Decoder
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.match.event_columns import vector_of
 from spark_cep.pipeline.read.records import KafkaRecords
@@ -125,6 +125,7 @@ def decoded(setting: Setting, records: Sequence[Kafka]) -> dict[int, dict[str, A
     types = record_types(setting.catalogue)
     columns = {name: rows.column(name).to_pylist() for name in rows.schema.names}
     columns.setdefault(MICROS_COLUMN, [0] * rows.num_rows)
+    columns.setdefault(TIME_TEXT, [None] * rows.num_rows)
     for p, part in enumerate(setting.plan.partitionings):
         words = [columns.pop(word(p, w)) for w in range(-(-len(part.conditions) // WORD_BITS))]
         columns[f"mask_{p}"] = [
@@ -156,7 +157,7 @@ class _Reference:
         fault, event_type, event = self._read(record)
         if fault in (Fault.TOMBSTONE, Fault.NOT_READ):
             return None
-        time, micros = None, 0
+        time, micros, text = None, 0, None
         if fault is Fault.NONE:
             assert event_type is not None
             fine = self._time(event_type, event, record)
@@ -164,7 +165,9 @@ class _Reference:
                 time, micros = divmod(fine, 1_000)
             ahead = self._options.max_ahead_ms
             if time is None:
-                fault = Fault.MISSING_TIME
+                found_time = column(event, tuple(event_type.event_time.split(".")))
+                text = found_time if isinstance(found_time, str) else None
+                fault = Fault.MISSING_TIME if text is None else Fault.UNREADABLE_TIME
             elif not FIRST_TIME <= time <= LAST_TIME or (
                 ahead is not None and record.time >= 0 and time > record.time + ahead
             ):
@@ -177,6 +180,7 @@ class _Reference:
             "size": len(record.key or b"") + len(record.value or b""),
             "time": time,
             MICROS_COLUMN: micros,
+            TIME_TEXT: text,
             "event_type": -1 if event_type is None else event_type.number,
         }
         timed = fault is Fault.NONE

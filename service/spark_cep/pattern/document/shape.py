@@ -194,6 +194,10 @@ class LimitsShape(DocumentShape):
         default=Limits().matches,
         description="most matches that one event completes per key: a number from 1",
     )
+    work: Count = Field(
+        default=Limits().work,
+        description="most steps of work that one event of a key costs: a number from 1",
+    )
     on_limit: Literal["drop_oldest", "reject_new", "pause_rule"] = Field(
         default=Limits().on_limit.value,
         description="what to do beyond a limit: `drop_oldest`, `reject_new` or `pause_rule`",
@@ -276,8 +280,8 @@ class RuleFields(DocumentShape):
     )
     limits: LimitsShape = Field(
         default_factory=LimitsShape,
-        description="most `partial_matches` and `events` per key, most `matches` of one event, and"
-        " `on_limit`",
+        description="most `partial_matches` and `events` per key, most `matches` and `work` of one"
+        " event, and `on_limit`",
     )
 
 

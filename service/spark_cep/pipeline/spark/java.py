@@ -43,15 +43,16 @@ def check_java() -> Path:
     return program
 
 
-def check_version() -> None:
-    """Ask Java itself for its version, which takes a moment. Raises StartError where it is too
-    old."""
+def check_version() -> Path:
+    """Return the program that has told its version, which takes a moment. Raises StartError where
+    it is too old."""
     program = check_java()
     with suppress(OSError, subprocess.TimeoutExpired):
         said = subprocess.run(
             [program, "-version"], check=False, capture_output=True, text=True, timeout=_SECONDS
         )
         _check(program, re.search(r"version .*", said.stderr))
+    return program
 
 
 def _check(program: Path, line: re.Match[str] | None) -> None:

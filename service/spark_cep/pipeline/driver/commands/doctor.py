@@ -58,14 +58,13 @@ class _Examination:
     def steps(self) -> Iterator[object]:
         """Yield after each thing that was tried."""
         settings = self._settings
-        yield self._try("Java", _java)
+        yield self._try("Java", check_version)
         yield (rules := self._try("rules", lambda: rules_of(settings), _counted))
         servers = settings.kafka.bootstrap_servers
         existing = self._try(f"Kafka at {servers}", self._topics, lambda n: f"{len(n)} topics")
         yield existing
         if existing is not None:
-            topics = self._try("inputs", lambda: input_topics(settings, existing), _joined)
-            yield topics
+            yield self._try("inputs", lambda: ", ".join(input_topics(settings, existing)))
             yield self._try("outputs", lambda: self._outputs(existing))
             url = "" if settings.registry is None else f" at {settings.registry.url}"
             yield self._try(f"schema registry{url}", lambda: self._schemas(existing, rules))
@@ -146,15 +145,6 @@ def _writable(folder: Path) -> str:
         raise StateError(f"state.checkpoint {folder}: {there} is {why}")
     done = [int(each.name) for each in (folder / "commits").glob("[0-9]*") if each.name.isdigit()]
     return _said(max(done, default=None))
-
-
-def _joined(topics: list[str]) -> str:
-    return ", ".join(topics)
-
-
-def _java() -> str:
-    check_version()
-    return "17 or newer"
 
 
 def _counted(rules: RuleSet) -> str:
