@@ -134,6 +134,8 @@ class MatchProcessor:
             match_times=ages.times(),
             time=EventTime(clock.watermark, clock.maxima) if group.number == 0 else None,
             drained=tuple(group.drained()),
+            waiting=group.events_waiting,
+            beginning=group.beginning() if group.number == 0 else {},
         )
         yield PacketKind.REPORT, report.encode()
 
