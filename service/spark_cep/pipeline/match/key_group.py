@@ -94,6 +94,11 @@ class KeyGroup:
         """The number of late events of this batch, by topic."""
         return self._events.late
 
+    @property
+    def partly_used(self) -> int:
+        """How many dead letters of this batch are of events that other rules could use."""
+        return self._events.partly_used
+
     def late_events(self) -> Iterator[LateEvent]:
         """The late events of the batch; none with ``emit_late`` off."""
         return self._events.late_events() if self._options.emit_late else iter(())

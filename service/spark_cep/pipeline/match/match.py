@@ -110,6 +110,8 @@ class MatchProcessor:
         matching -= groups.read_ns - before + groups.write_ns
         for topic, count in group.late.items():
             counts[Count.LATE_EVENTS, topic] += count
+        if group.partly_used:
+            counts[Count.PARTLY_USED,] += group.partly_used
         for event in group.late_events():
             yield from self._add(self._encoder.late(event), records, counts)
         yield from _records(records.rest())

@@ -39,6 +39,7 @@ class Count(StrEnum):
     RELEVANT_EVENTS = "relevant_events"
     # By key groups.
     LATE_EVENTS = "late_events", "topic"
+    PARTLY_USED = "partly_used"
     EVENTS = "events", "rule"
     STARTED = "started", "rule"
     MATCHED = "matched", "rule"

@@ -123,6 +123,8 @@ def count(report: BatchReport, metrics: Metrics, outputs: Mapping[str, str]) -> 
     for (what, *values), number in report.counts.items():
         labels = dict(zip(what.labels, values, strict=True))
         match what:
+            case Count.PARTLY_USED:
+                pass  # they are among the dead letters
             case Count.BUSY_US:
                 metrics.observe(names.STAGE_DURATION, number / 1_000_000, stage=labels["stage"])
             case Count.PROCESSING_NS:
