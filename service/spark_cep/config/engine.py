@@ -249,6 +249,10 @@ class CircuitBreakerLimits(SettingsSection):
     )
 
 
+#: Addresses to listen on that are none to ask.
+_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared
+
+
 class Observability(SettingsSection):
     """Metrics, health and logs."""
 
@@ -291,6 +295,15 @@ class Observability(SettingsSection):
     log_format: Literal["auto", "json", "console"] = setting(
         "auto", "JSON lines, or text for people; `auto`: text on a terminal."
     )
+
+    @property
+    def pages_url(self) -> str | None:
+        """The address of the pages from this machine, where there are any."""
+        if not self.metrics_port:
+            return None
+        scheme = "http" if self.ssl_certificate_file is None else "https"
+        host = _ANY.get(self.metrics_host, self.metrics_host)
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.metrics_port}"
 
     @model_validator(mode="after")
     def _whole_access(self) -> Observability:

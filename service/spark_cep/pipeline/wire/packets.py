@@ -170,8 +170,8 @@ class RecordPackets:
 
 @dataclass(frozen=True, slots=True)
 class ResultColumns:
-    """Matches or timeouts as columns, for one ``topic``: record *r* has the headers of
-    ``headers[rule[r]]`` and its match id from ``ids``, and the key ``keys[key[r]]`` (-1: none)."""
+    """Results as columns, for one ``topic``: record *r* has the headers of ``headers[rule[r]]`` and
+    its match id from ``ids`` (empty: none), and the key ``keys[key[r]]`` (-1: none)."""
 
     topic: str
     headers: Sequence[Sequence[Header]]
