@@ -197,7 +197,7 @@ def test_events_that_wait_are_told(
         observer, "_time", observer._time.model_copy(update={"advance_when_idle": idle})
     )
     now = 1_000.0
-    monkeypatch.setattr(driver_observer.time, "monotonic", lambda: now)
+    monkeypatch.setattr("spark_cep.pipeline.driver.observer.time.monotonic", lambda: now)
 
     def told() -> list[dict[str, Any]]:
         observer.look_at(_query())
