@@ -94,10 +94,11 @@ class Time(SettingsSection):
         "absent: it waits for events.",
     )
     max_ahead: PositiveDuration | None = setting(
-        86_400_000,
+        3_600_000,
         "An event whose time is further than this ahead of its Kafka record's timestamp, or of "
         "the clock when its batch began, is a dead letter, because one wrong clock would make "
-        "every other event late; `null`: no limit but the year 9999.",
+        "every other event late, for as long as it is ahead. An hour is Kafka's own limit for "
+        "timestamps; `null`: no limit but the year 9999.",
     )
 
 

@@ -8,7 +8,7 @@ from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.result_columns import columns_of, row_ids
 from spark_cep.columns.column_vectors import ColumnVectors
-from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept, compilation_noticed
+from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
 from spark_cep.columns.loops.text_hash import place_hashes
 from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.record_types import RecordTypes
@@ -18,13 +18,10 @@ from spark_cep.matcher.findings.named_values import nothing_named
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.matcher.row_pattern.matcher import prepare as prepare_row_patterns
 from spark_cep.matcher.steps.matcher import prepare as prepare_matcher
-from spark_cep.observability.logs import configured, logger
 from spark_cep.pipeline.librdkafka.producer import produce_nothing
 from spark_cep.pipeline.read.ranges import read_nothing
 from spark_cep.pipeline.state.prepared import prepare as prepare_state
 from spark_cep.programs.event_masks import event_masks
-
-_log = logger(__name__)
 
 
 def prepare() -> None:
@@ -40,7 +37,7 @@ def prepare() -> None:
             " like 0755 (chmod go-w), or set NUMBA_CACHE_DIR to a folder of this user's own"
         )
     try:
-        with all_kept(), compilation_noticed(_begins, _ends):
+        with all_kept():
             prepare_matcher()
             prepare_row_patterns()
             _encode_nothing()
@@ -53,17 +50,6 @@ def prepare() -> None:
             "the folder of compiled code (NUMBA_CACHE_DIR, or the module's own) holds none for"
             f" this processor and version, and cannot be written: {error}"
         ) from error
-
-
-# A worker that compiles has no log, and its standard output is Spark's.
-def _begins() -> None:
-    if configured():
-        _log.info("compiling")
-
-
-def _ends(seconds: float) -> None:
-    if configured():
-        _log.info("compiled", seconds=round(seconds, 1))
 
 
 def _decode_nothing() -> None:

@@ -25,6 +25,7 @@ from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchema
 from spark_cep.columns.loops.text_hash import SEED, text_hash
 from spark_cep.columns.vectors import Bytes, reader
 from spark_cep.compiler.key_text import key_text
+from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Condition, Partitioning, RuleSetPlan
 from spark_cep.compiler.slot_types import slot_type
@@ -190,9 +191,9 @@ class _Reference:
             found |= {f"slot_{p}_{s}": None for s in range(len(part.slots))}
             if timed:
                 assert event_type is not None
-                unkeyed, keep, relevant, of_part = self._of_part(p, part, event_type, event)
+                unkeyed, missed, keep, relevant, of_part = self._of_part(p, part, event_type, event)
                 keep_any, relevant_any = keep_any or keep, relevant_any or relevant
-                if unkeyed and part.needs_key(event_type.input):
+                if unkeyed and missed:
                     fault = Fault.MISSING_KEY
                 if keep and not (unkeyed and not part.takes_null(event_type.input)):
                     found |= of_part
@@ -258,7 +259,7 @@ class _Reference:
 
     def _of_part(
         self, p: int, part: Partitioning, event_type: EventType, event: Mapping[str, Any]
-    ) -> tuple[bool, bool, bool, dict[str, Any]]:
+    ) -> tuple[bool, bool, bool, bool, dict[str, Any]]:
         mask = sum(
             1 << n for n, each in enumerate(part.conditions) if holds(each, event_type, event)
         )
@@ -293,7 +294,10 @@ class _Reference:
             f"mask_{p}": mask,
             **slots,
         }
-        return None in texts, keep, relevant, found
+        missed = any(isinstance(rule.plan, Plan) for rule in wanting)
+        if self._options.keep_all:
+            missed = part.needs_key(event_type.input)
+        return None in texts, missed, keep, relevant, found
 
 
 def holds(condition: Condition, event_type: EventType, event: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import fastavro
+import pyarrow.compute as pc
 import pytest
 import yaml
 from hypothesis import Phase, given, settings
@@ -445,6 +446,31 @@ def test_a_condition_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     (together,) = kafka_records(many, len(many))
     assert len(setting.decoder.read(together, None).failures) <= MOST_FAILURES
+
+
+@pytest.mark.parametrize("keep_all", [False, True])
+def test_a_key_that_nobody_misses(keep_all: bool) -> None:
+    """An event without a key is a fault where a step of a rule with that key could take it; in any
+    case where all late events are wanted, which only a key group knows."""
+    written = parse(json.dumps(avro_record("t.Event", k=["null", "string"], n="long")), "keys")
+    of_keys = EventType(0, "events", "t.Event", written, ("t",), KAFKA_TIMESTAMP, "auto")
+    catalogue = ResolvedSchemas((of_keys,), {1: (WriterSchema(1, written, None, 0),)})
+    rules = [rule("by-k", "n = 1", "n = 1", key="k", events="events")]
+    rules += [rule("by-n", "n > 1", "n > 2", key="n", events="events")]
+    plan = planned(rules)
+    records = []
+    for number in range(4):
+        body = BytesIO()
+        fastavro.schemaless_writer(body, json.loads(written.text), {"k": None, "n": number})
+        records.append(Kafka("t", 0, number, NOW_MS, None, frame(1, body.getvalue()), None))
+    packer = Packing(catalogue, DecodeOptions(1, None, keep_all=keep_all)).packer(plan)
+    (read_records,) = kafka_records(records, len(records))
+    rows = packer.decoder.read(read_records, None).rows
+    missing = [r["offset"] for r in rows.to_pylist() if r["fault"] == Fault.MISSING_KEY]
+    assert missing == ([0, 1, 2, 3] if keep_all else [1])
+    unkeyed = packer._unkeyed(rows.filter(pc.equal(rows.column("fault"), int(Fault.MISSING_KEY))))
+    used = {event.offset: event.used for event in unkeyed}
+    assert used == ({0: True, 1: True, 2: True, 3: True} if keep_all else {1: False})
 
 
 def test_columns_that_cannot_be_read() -> None:

@@ -95,8 +95,9 @@ class SlotVectors:
 @dataclass(frozen=True)
 class Part:
     """One partitioning: its words among all; the parts of its key (none: all events have the same);
-    by record type whether a rule reads it that needs a key, and one to which NULL is a key; whether
-    a rule emits the records' own bytes."""
+    by record type whether a rule reads it that needs a key, and one to which NULL is a key;
+    ``of_steps``: the relevance to rules that need one; whether a rule emits the records' own
+    bytes."""
 
     number: int
     first_word: int
@@ -106,6 +107,7 @@ class Part:
     takes_null: tuple[bool, ...]
     slots: tuple[SlotVectors, ...]
     relevance: Relevance
+    of_steps: Relevance
     keeps_payload: bool
 
 
@@ -174,7 +176,12 @@ class Decoder:
             keys.append(texts)
             missing = np.logical_or.reduce([t.missing for t in texts] or [~timed])
             unkeyed.append(missing & ~_of_types(part.takes_null, of))
-            faults[missing & _of_types(part.needs_key, of) & timed] = Fault.MISSING_KEY
+            lacking = np.flatnonzero(missing & _of_types(part.needs_key, of) & timed)
+            if len(lacking) and not self.keep_all:
+                # Where no step could take an event, nobody misses its key.
+                taken_by_step = self._relevant(part, part.of_steps, words[lacking])[:, 1]
+                lacking = lacking[taken_by_step]
+            faults[lacking] = Fault.MISSING_KEY
         judged = faults > Fault.NOT_READ
         kept, whole = [], np.zeros(len(of), bool)
         carried = judged.copy()
@@ -324,10 +331,15 @@ class Decoder:
         if self.keep_all:
             reads = _of_types(part.needs_key, of) | _of_types(part.takes_null, of)
             return reads, reads
-        masks, places = distinct_masks(words[:, part.first_word : part.first_word + part.words])
-        answers = np.array([part.relevance.of(mask) for mask in masks], bool).reshape(-1, 2)
-        keep, relevant = answers[places].T
+        keep, relevant = self._relevant(part, part.relevance, words).T
         return keep, relevant
+
+    @staticmethod
+    def _relevant(part: Part, relevance: Relevance, words: _Longs) -> _Flags:
+        """The answers of :meth:`Relevance.of` for events with these conditions."""
+        masks, places = distinct_masks(words[:, part.first_word : part.first_word + part.words])
+        answers = np.array([relevance.of(mask) for mask in masks], bool).reshape(-1, 2)
+        return answers[places]
 
     def _of_part(
         self,

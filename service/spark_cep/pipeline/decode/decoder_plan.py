@@ -114,7 +114,8 @@ class _Plan:
             tuple(map(part.needs_key, inputs)),
             tuple(map(part.takes_null, inputs)),
             tuple(self._slot(slot) for slot in part.slots),
-            relevance(part),
+            relevance(part.rules),
+            relevance(part.rules[: len(part.step_plans)]),
             part.keeps_payload,
         )
 

@@ -253,10 +253,12 @@ class Packer:
     def _unkeyed(self, rows: pa.RecordBatch) -> Iterator[Unkeyed]:
         """Events whose key, or a part of it, is null, though a rule of steps needs it."""
         columns = ("topic", "partition", "offset", "time", "record_key", "value", "headers")
-        for row in rows.select([*columns, TYPE_COLUMN]).to_pylist():
+        groups = [f"group_{part.number}" for part in self.partitionings]
+        for row in rows.select([*columns, TYPE_COLUMN, *groups]).to_pylist():
             yield Unkeyed(
                 **{name: row[name] for name in columns},
                 detail=f"a key is null: {'; '.join(self.key_texts[row[TYPE_COLUMN]])}",
+                used=any(row[group] is not None for group in groups),
             )
 
     def _reason(self, reader: RecordReader, row: dict[str, Any]) -> tuple[Reason, str]:

@@ -11,6 +11,7 @@ from spark_cep.codecs.formats import record_format
 from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.registry import Registry
+from spark_cep.observability.compiling import compilation_logged
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.compiled_code import prepare
 from spark_cep.pipeline.driver.input.batch_limit import mean_size
@@ -77,7 +78,8 @@ def plan_start(run: Run, status: RuleStatus, scratch: Path, stack: ExitStack) ->
     time.expect(filled)
     record_size = ThreadPoolExecutor(1, "sample").submit(mean_size, settings, filled)
     # Workers find it in the cache; without, the first batch would wait for each of them.
-    prepare()
+    with compilation_logged():
+        prepare()
     return StartPlan(
         cluster, topics, ids, schemas, encoder, rules, overrides, files, time, record_size
     )
