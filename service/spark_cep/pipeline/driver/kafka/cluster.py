@@ -22,7 +22,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # in no list
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from spark_cep.codecs.output.outputs import LARGEST_RECORD
