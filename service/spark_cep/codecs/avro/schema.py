@@ -138,7 +138,7 @@ def _parsed(schema: str | Node, origin: str, references: Sequence[AvroSchema]) -
         try:
             schema = json.loads(schema)
         except ValueError as error:
-            comment = _COMMENT.match(schema, getattr(error, "pos", 0))
+            comment = _COMMENT.match(str(schema), getattr(error, "pos", 0))
             hint = "; JSON has no comments: `doc` is for text" if comment else ""
             raise SchemaError(f"{origin}: the schema is not JSON: {error}{hint}") from error
         except RecursionError:
