@@ -1,6 +1,6 @@
 """Every function and operator gives what Spark gives, but for the table of ``docs/rules.md``.
 
-``make test-spark-sql ARGS='--values 5000 --seed 7'`` compares many more values.
+``make test-spark-sql ARGS='--values 2000 --seed 7'`` compares many more values.
 """
 
 from __future__ import annotations
@@ -217,8 +217,8 @@ def main() -> int:
     from tests.local_spark import local_spark
 
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--values", type=int, default=5_000)
-    parser.add_argument("--texts", type=int, default=50_000)
+    parser.add_argument("--values", type=int, default=500)
+    parser.add_argument("--texts", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with TemporaryDirectory() as folder:
