@@ -163,8 +163,8 @@ def test_windows_and_strategies_are_those_of_yaml(pattern: Pattern, written: str
         ({"emit_events": "all"}, "emit: {events: all}"),
         ({"emit_events": ["x", "y.z"]}, "emit: {events: [x, y.z]}"),
         (
-            {"limits": {"partial_matches": 3, "events": 4, "on_limit": "pause_rule"}},
-            "limits: {partial_matches: 3, events: 4, on_limit: pause_rule}",
+            {"limits": {"partial_matches": 3, "events": 4, "work": 5, "on_limit": "pause_rule"}},
+            "limits: {partial_matches: 3, events: 4, work: 5, on_limit: pause_rule}",
         ),
         ({"limits": {"events": 4}}, "limits: {events: 4}"),
         ({"cooldown": "1 day"}, "cooldown: 1 day"),
@@ -432,6 +432,7 @@ def built(rule: Rule) -> Rule:
             "partial_matches": rule.limits.partial_matches,
             "events": rule.limits.events,
             "matches": rule.limits.matches,
+            "work": rule.limits.work,
             "on_limit": rule.limits.on_limit.value,
         },
         cooldown=_duration(rule.cooldown_ms),

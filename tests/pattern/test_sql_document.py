@@ -25,7 +25,7 @@ from spark_cep.pattern.document.plain_data import load_data
 from spark_cep.pattern.document.schema import rule_schema
 from spark_cep.pattern.sql import plain_text
 from spark_cep.pattern.sql_types import endless as ends_of
-from spark_cep.pattern.tree import PreviousVersion, Within
+from spark_cep.pattern.tree import Limits, PreviousVersion, Within
 from tests.matcher.row_pattern.clauses import clauses
 
 STATEMENT = """SELECT * FROM logins MATCH_RECOGNIZE (
@@ -64,12 +64,15 @@ def underlined(problem: Problem) -> str:
 
 def test_rule() -> None:
     """Inputs, key and window are those of the statement; the other fields those of all rules."""
-    fields = "limits: {partial_matches: 7, events: 8}\nmode: shadow\nprevious_version: drain\n"
+    fields = (
+        "limits: {partial_matches: 7, events: 8, work: 9}\nmode: shadow\nprevious_version: drain\n"
+    )
     rule = load(document(rest=fields)).rule
     assert rule.query is not None
     assert (rule.pattern, rule.events, rule.within) == ((), ("logins",), Within(max_ms=600_000))
     assert [key.canonical for key in rule.key] == ["account", "site.name"]
-    assert (rule.limits.partial_matches, rule.limits.events, rule.shadow) == (7, 8, True)
+    assert rule.limits == Limits(partial_matches=7, events=8, work=9)
+    assert rule.shadow
     assert rule.previous_version is PreviousVersion.DRAIN
     assert not load(document()).warnings
 
@@ -178,7 +181,6 @@ def test_what_no_stream_can_run() -> None:
     ("order", "place", "message"),
     [
         ("ts DESC", "ts", "rows come in ascending order"),
-        ("ts, outcome", "outcome", "rows of equal time come by topic, partition and offset"),
     ],
 )
 def test_order_of_no_job(order: str, place: str, message: str) -> None:

@@ -38,6 +38,7 @@ class RuleLimits(TypedDict, total=False):
     partial_matches: int
     events: int
     matches: int
+    work: int
     on_limit: Literal["drop_oldest", "reject_new", "pause_rule"]
 
 
@@ -240,7 +241,7 @@ class Pattern:
             measures: Name to SQL expression over the matched events (``emit.measures``).
             emit_events: What travels of each event (``emit.events``): its original bytes, nothing,
                 or the named columns.
-            limits: Most partial matches and events for one key, most matches of one event.
+            limits: Most partial matches and events for one key, most matches and work of one event.
             cooldown: After a match of a key, none for that long.
             effective_from: Event time from which the rule runs: ISO 8601 text, a ``datetime``, or a
                 ``date``; without a zone it is UTC.

@@ -129,12 +129,16 @@ class OnLimit(Enum):
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Most partial matches and events that one key may hold for one rule, most matches that one
-    event of it may complete, and what to do beyond."""
+    event of it may complete, most steps of work that it may cost, and what to do beyond.
+
+    A step of work is some 5 to 10 ns of compiled code. How many an event costs follows from the
+    rule and what the key holds, not from batches or machines."""
 
     partial_matches: int = 10_000
     events: int = 100_000
     on_limit: OnLimit = OnLimit.DROP_OLDEST
     matches: int = 1_000
+    work: int = 5_000_000
 
 
 #: An int of Avro: it is written with each match.

@@ -26,6 +26,7 @@ from spark_cep.codecs.output.result_columns import EncodedResults
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.matcher.findings.chains import Chains
+from spark_cep.matcher.findings.results import Results
 from spark_cep.matcher.row_pattern import reporting
 from spark_cep.model import Coordinates, Match, MatchRow, Timeout
 from spark_cep.pattern.document.loading import load_rules
@@ -184,7 +185,10 @@ def test_rules_that_emit_more_than_coordinates_are_columns() -> None:
     assert as_columns == as_objects
     assert not job.outputs.matches + job.outputs.timeouts
     found = Counter(
-        results.plans[rule].rule.id for results in job.outputs.results for rule in results.rule
+        results.plans[rule].rule.id
+        for results in job.outputs.results
+        if isinstance(results, Results)
+        for rule in results.rule
     )
     assert set(found) == {"ab", "measured"}
     assert min(found.values()) > 50
@@ -290,7 +294,7 @@ def test_rules_in_sql(name: str) -> None:
     assert as_columns == as_objects
     assert not job.outputs.matches + job.outputs.timeouts
     outputs = job.outputs.as_objects()
-    found = [*outputs.matches, *outputs.timeouts]
+    found: list[Match | Timeout] = [*outputs.matches, *outputs.timeouts]
     assert len(found) > 2
     takes = {bool(each.steps) for each in found}
     assert takes == ({True} if "row at" in name or "exclusion" in name else {True, False})

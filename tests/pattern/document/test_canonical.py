@@ -128,6 +128,7 @@ def rules(draw: st.DrawFn) -> Rule:
             draw(st.integers(1, 10**9)),
             draw(st.sampled_from(list(OnLimit))),
             draw(st.sampled_from([1, 1_000])),
+            draw(st.sampled_from([1, 5_000_000])),
         ),
         cooldown_ms=draw(st.none() | milliseconds),
         description=draw(plain_text),

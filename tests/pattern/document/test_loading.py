@@ -87,7 +87,7 @@ FULL = """
       measures:
         failures: COUNT(fail.*)
       events: [ip]
-    limits: {partial_matches: 5, events: 50, on_limit: pause_rule}
+    limits: {partial_matches: 5, events: 50, work: 500, on_limit: pause_rule}
     cooldown: 1 minute
 """
 
@@ -132,7 +132,7 @@ def test_every_field_reaches_the_tree() -> None:
             within=Within(3_600_000, 600_000),
             after_match=AfterMatch(Skip.TO_LAST, "fail", error_on_miss=True),
             emit=Emit({"failures": parse("COUNT(fail.*)", steps=steps, measure=True)}, ("ip",)),
-            limits=Limits(5, 50, OnLimit.PAUSE_RULE),
+            limits=Limits(5, 50, OnLimit.PAUSE_RULE, work=500),
             cooldown_ms=60_000,
         )
     ]
@@ -365,7 +365,7 @@ def test_wrong_column_type() -> None:
                 f"{{id: r, limits: {{{name}: {number}}}, pattern: [{{step: a}}]}}",
                 f"`{name}` cannot be `{number}`",
             )
-            for name in ("partial_matches", "events", "matches")
+            for name in ("partial_matches", "events", "matches", "work")
             for number in (10**9 + 1, 2**70)
         ),
         (

@@ -181,7 +181,7 @@ def test_what_is_for_others_is_passed_on(group: Group) -> None:
 def test_late_events_and_those_without_key(group: Group) -> None:
     """Late ones leave as they came; one that is not late and has no key is a dead letter."""
     group.batch(times(10))
-    on_time = Unkeyed("t", 0, 12, 12, None, b"v", None, "a key is null: key")
+    on_time = Unkeyed("t", 0, 12, 12, None, b"v", None, "a key is null: key", used=True)
     late = on_time._replace(time=9, offset=9)
     unkeyed = (PacketKind.UNKEYED, UnkeyedEvents((on_time, late)).encode())
     out, report = group.batch(unkeyed, events(("a", 4)), times(13))
@@ -189,6 +189,7 @@ def test_late_events_and_those_without_key(group: Group) -> None:
     topics = [record[0] for _, packet in out for record in OutputRecords.decode(packet).records]
     assert sorted(topics) == ["d", "l", "l"]
     assert report.counts[Count.DEAD_LETTERS, "missing_key"] == 1
+    assert report.counts[Count.PARTLY_USED,] == 1
     assert report.counts[Count.LATE_EVENTS, "t"] == 2
 
 

@@ -150,8 +150,8 @@ def check_instant(rule: Rule) -> Iterator[Finding]:
 
 
 def check_limits(rule: Rule) -> Iterator[Finding]:
-    """Limits let one partial match, one event and one match in."""
-    for name in ("partial_matches", "events", "matches"):
+    """Limits let one partial match, one event, one match and one step of work in."""
+    for name in ("partial_matches", "events", "matches", "work"):
         value = getattr(rule.limits, name)
         if not 1 <= value <= MOST_COUNTED:
             message = f"`limits.{name}` is {value}"

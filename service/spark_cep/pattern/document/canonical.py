@@ -157,6 +157,7 @@ def _limits(limits: Limits) -> dict[str, Any] | None:
         partial_matches=_unless(limits.partial_matches, default.partial_matches),
         events=_unless(limits.events, default.events),
         matches=_unless(limits.matches, default.matches),
+        work=_unless(limits.work, default.work),
         on_limit=_unless(limits.on_limit.value, default.on_limit.value),
     )
     return written or None

@@ -83,6 +83,7 @@ def rule_of_fields(shape: RuleFields) -> Rule:
             events=shape.limits.events,
             on_limit=OnLimit(shape.limits.on_limit),
             matches=shape.limits.matches,
+            work=shape.limits.work,
         ),
         description=shape.description,
         enabled=shape.enabled,

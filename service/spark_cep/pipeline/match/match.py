@@ -111,6 +111,8 @@ class MatchProcessor:
         matching -= groups.read_ns - before + groups.write_ns
         for topic, count in group.late.items():
             counts[Count.LATE_EVENTS, topic] += count
+        if group.partly_used:
+            counts[Count.PARTLY_USED,] += group.partly_used
         for event in group.late_events():
             yield from self._add(self._encoder.late(event), records, counts)
         yield from _records(records.rest())
@@ -135,6 +137,8 @@ class MatchProcessor:
             match_times=ages.times(),
             time=EventTime(clock.watermark, clock.maxima) if group.number == 0 else None,
             drained=tuple(group.drained()),
+            waiting=group.events_waiting,
+            beginning=group.beginning() if group.number == 0 else {},
         )
         yield PacketKind.REPORT, report.encode()
 

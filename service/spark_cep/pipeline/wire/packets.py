@@ -74,7 +74,8 @@ class EventTimes:
 
 class Unkeyed(NamedTuple):
     """An event without the key of some rule. Whether it is late, or a dead letter for the reason
-    ``detail``, is for a key group to say: here nobody knows the time. ``headers``: as JSON."""
+    ``detail``, is for a key group to say: here nobody knows the time. ``headers``: as JSON;
+    ``used``: a rule with another key can use it."""
 
     topic: str
     partition: int
@@ -84,6 +85,7 @@ class Unkeyed(NamedTuple):
     value: bytes
     headers: str | None
     detail: str
+    used: bool = False
 
 
 @dataclass(frozen=True, slots=True)
