@@ -48,7 +48,6 @@ else
 test: setup
 	$(MAKE) --no-print-directory test-unit
 	$(MAKE) --no-print-directory test-slow
-	$(MAKE) --no-print-directory test-bounds
 	$(MAKE) --no-print-directory test-wheel
 	$(MAKE) --no-print-directory test-rest
 endif
