@@ -41,6 +41,7 @@ class StepRules:
         self, state: Held, fresh: NewEvents, watermark: int, names: Names
     ) -> Generator[Outputs, None, Held]:
         """See :class:`~spark_cep.matcher.engine.Engine`."""
+        self.tables.check(state)
         run = StepLoopRun(
             self.tables, state, fresh.events, fresh.key, fresh.masks, fresh.mask, watermark
         )

@@ -295,6 +295,7 @@ def prepare() -> None:
     nothing = Partitioning((), (), (), (), keeps_payload=False)
     none = np.zeros(0, np.int64)
     tables = PlanTables(nothing, RecordTypes())
+    tables.check(Held.nothing())
     run = StepLoopRun(tables, Held.nothing(), EventTable.empty(), none, (), none, 0)
     for _ in run:
         pass

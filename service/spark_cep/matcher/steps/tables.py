@@ -18,10 +18,12 @@ from spark_cep.columns.vectors import Vector
 from spark_cep.compiler.plan import GapAtom, LookBackAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.errors import RESTORE, StateError
 from spark_cep.matcher.batch.events import SlotType, slot_types
 from spark_cep.matcher.steps.calls import BoundCall, StepCalls
+from spark_cep.matcher.steps.held import Held
 from spark_cep.matcher.steps.look_back_programs import program
-from spark_cep.matcher.steps.loops import event_loop, kernel_tables
+from spark_cep.matcher.steps.loops import check_loop, event_loop, kernel_tables
 from spark_cep.matcher.steps.transitions import Outcome, Transitions
 from spark_cep.pattern.tree import OnLimit, Skip
 from spark_cep.programs.loops import expression_loop
@@ -132,6 +134,33 @@ class PlanTables:
     ) -> StepCalls:
         """Return the functions that the kernel calls for expressions that Python computes."""
         return StepCalls(self.calls, columns, self.slots, values.texts, stack, nodes)
+
+    def check(self, held: Held) -> None:
+        """Raise StateError where what is remembered is of states or steps that rules do not have,
+        or holds events in another order than theirs."""
+        states, steps = np.array(
+            [(len(plan.states), len(plan.steps)) for plan in self._plans], np.int64
+        ).reshape(-1, 2).T  # fmt: skip
+        rule = held.instances["rule"]
+        of_partials = np.repeat(rule, held.instances["partials"])
+        of_finished = np.repeat(rule, held.instances["finished"])
+        state, nodes = held.partials["state"], held.nodes
+        inner = nodes["previous"] >= 0
+        before = nodes["event"][nodes["previous"][inner]]
+        if (
+            ((state < 0) | (state >= states[of_partials])).any()
+            or (before >= nodes["event"][inner]).any()
+            or check_loop.wrong_step(
+                nodes,
+                np.concatenate([held.partials["last"], held.finished["last"]]).astype(np.int64),
+                steps[np.concatenate([of_partials, of_finished])],
+                np.full(len(nodes), steps.max(initial=0)),
+            ) != NONE
+        ):  # fmt: skip
+            raise StateError(
+                "the stored state is damaged: partial matches have states, steps or an order of"
+                f" events that their rules do not have; {RESTORE}"
+            )
 
     def programs(self, values: Values) -> expression_loop.Programs:
         """The programs with the texts of a run."""
