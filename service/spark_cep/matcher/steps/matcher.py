@@ -96,7 +96,10 @@ class StepLoopRun:
         columns = events.vectors(tables.slots)
         values = tables.values(columns, len(events))
         self._programs, self._columns = tables.programs(values), values.columns
-        self._calls = tables.calls_of(values, columns, self._out.stack, lambda: self._out.nodes)
+        self._calls = tables.calls_of(
+            values, columns, self._out.stack,
+            lambda: self._out.nodes, lambda: int(self._controls["collections"][0]),
+        )  # fmt: skip
 
     def _pairs(
         self,

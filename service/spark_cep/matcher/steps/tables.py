@@ -129,9 +129,10 @@ class PlanTables:
         columns: Sequence[Vector],
         stack: Table,
         nodes: Callable[[], Table],
+        moves: Callable[[], int],
     ) -> StepCalls:
         """Return the functions that the kernel calls for expressions that Python computes."""
-        return StepCalls(self.calls, columns, self.slots, values.texts, stack, nodes)
+        return StepCalls(self.calls, columns, self.slots, values.texts, stack, nodes, moves)
 
     def programs(self, values: Values) -> expression_loop.Programs:
         """The programs with the texts of a run."""

@@ -66,7 +66,7 @@ CONTROL = record(
         (
             "instance", "position", "watermark", "drain_at", "most_moves",
             "open", "deadline", "quiet", "paused", "limited", "events_bound", "pruned",
-            "serial", "first_node", "live_nodes",
+            "serial", "first_node", "live_nodes", "collections",
             "nodes", "partials", "following", "finished", "matches", "timeouts", "failures",
             "kept_partials", "kept_finished",
             "need_nodes", "need_partials", "need_finished", "need_matches", "need_timeouts",
