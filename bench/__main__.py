@@ -192,11 +192,8 @@ def cost(
         shapes = shapes_of_cost(only or [""])
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--only") from error
-    found = []
-    for shape in shapes:
-        _say(shape.name)
-        found.append(by_events.cost(shape, events or [100, 1_000, 10_000, 100_000]))
-    for line in by_events.table(found):
+    counts = events or [100, 1_000, 10_000, 100_000]
+    for line in by_events.table(by_events.cost(shape, counts) for shape in shapes):
         typer.echo(line)
 
 

@@ -10,7 +10,7 @@ to read and write the state of its key in it. Times are of the processor.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -129,8 +129,8 @@ def _limited(results: BatchResults) -> int:
     return sum(each.reason == "limit_reached" for each in results.outputs.dead_letters)
 
 
-def table(found: Sequence[Costs]) -> Iterator[str]:
-    """The lines of a table."""
+def table(found: Iterable[Costs]) -> Iterator[str]:
+    """The lines of a table, as shapes are measured."""
     yield "| shape | events | seconds | ns an event | growth | slowest event | limits |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for costs in found:

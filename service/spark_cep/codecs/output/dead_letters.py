@@ -59,7 +59,7 @@ class Reason(StrEnum):
     )
     LIMIT_REACHED = (
         "limit_reached",
-        "More partial matches or events of a key, matches or work of one event, than a limit allows.",
+        "More of a key's partial matches or events, or of an event's matches or work, than allowed.",
     )
     OUTPUT_TOO_LARGE = (
         "output_too_large",
