@@ -84,6 +84,9 @@ lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import
 	$(IMAGE_TOOLS)/bin/hadolint Dockerfile
 	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart $(CHART_TOOLS)/install $(KUBERNETES_TOOLS)/install image/*.sh
 
+test-spark-sql: setup ## Compare every function and operator with Spark's, by many values (ARGS='--values 5000 --seed 7')
+	$(PY) -m tests.pattern.expressions.test_spark_agreement $(ARGS)
+
 test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
 	$(PY) -m tests.faults $(ARGS)
 
@@ -160,8 +163,7 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	$(PIP) install --quiet --require-hashes --no-deps --no-build-isolation -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@$(PIP) check
-	@echo "compiling the matcher's kernel"
-	@$(PY) -c 'from spark_cep.pipeline.compiled_code import prepare; prepare()'
+	@.venv/bin/spark-cep prepare
 	@touch $@
 
 # Beside .venv's own, which it goes before; all other packages are the same.
