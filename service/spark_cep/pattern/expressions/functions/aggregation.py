@@ -33,7 +33,8 @@ _MORE_SCALE = 4
 
 class Accumulator(Protocol):
     """One aggregate under way, value by value: so a running aggregate over the rows of a match
-    takes each row once, and not all rows before it again."""
+    takes each row once, and not all rows before it again. A shallow copy (:mod:`copy`) goes on by
+    itself."""
 
     def add(self, value: Any, /) -> None:
         """Take one more value."""
@@ -237,6 +238,11 @@ class _DistinctCount:
     def __init__(self) -> None:
         self._seen: set[Hashable] = set()
 
+    def __copy__(self) -> _DistinctCount:
+        made = _DistinctCount()
+        made._seen = self._seen.copy()
+        return made
+
     def add(self, value: Any) -> None:
         self._seen.add(_identity(value))
 
@@ -258,6 +264,12 @@ class _Collection:
     def __init__(self, most: int, *, empty: bool = True) -> None:
         self._most, self._empty = most, empty
         self._values: list[Any] = []
+
+    def __copy__(self) -> _Collection:
+        made = _Collection(self._most, empty=self._empty)
+        full = len(self._values) == self._most
+        made._values = self._values if full else self._values.copy()
+        return made
 
     def add(self, value: Any) -> None:
         if len(self._values) < self._most:
