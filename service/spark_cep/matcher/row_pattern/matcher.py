@@ -116,7 +116,7 @@ class RowPatternLoopRun:
         self._arrange(keys, states)
         self._values()
         self._key_rows: dict[int, KeyRows] = {}
-        self._calls = RowPatternCalls(matcher.calls, self._controls, self._rows_of, self._nodes)
+        self._calls = RowPatternCalls(matcher.calls, self._controls, self._rows_of, self._tables)
 
     def _arrange(self, keys: Table, states: RowPatternStates) -> None:
         program = self._matcher.compiled.lowered.program
@@ -137,6 +137,7 @@ class RowPatternLoopRun:
             heads=np.zeros((_ROOM + instructions, 2), np.int64),
             nodes=np.zeros(max(1024, 4 * instructions), tables.NODE),
             moved=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
+            kept=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
             registers=np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64),
             accumulators=np.zeros((_ROOM, len(program.aggregates)), expression_loop.VALUE),
             answers=np.zeros(len(program.tests) + 1, np.int64),
@@ -188,7 +189,7 @@ class RowPatternLoopRun:
         work, out, control = self._work, self._out, self._controls[0]
         names: dict[int, tuple[str, ...]] = {
             thread_loop.FULL_THREADS: ("threads", "following", "stack", "seen", "heads"),
-            thread_loop.FULL_NODES: ("nodes", "moved"),
+            thread_loop.FULL_NODES: ("nodes", "moved", "kept"),
             thread_loop.FULL_REGISTERS: ("registers", "accumulators", "moved"),
         }
         if status in names:
@@ -209,8 +210,8 @@ class RowPatternLoopRun:
         else:
             self._out = out._replace(labels=grown(out.labels, len(out.labels) + 1))
 
-    def _nodes(self) -> Table:
-        return self._work.nodes
+    def _tables(self) -> tables.RowPatternWork:
+        return self._work
 
     def _rows_of(self, key: int) -> KeyRows:
         if key not in self._key_rows:

@@ -84,6 +84,7 @@ def _open(program, columns, rows, work, control, key):
     for place in range(key.nodes):
         held = work.held_nodes[control.first_node + place]
         work.nodes[place].previous, work.nodes[place].label = held.previous, held.label
+        work.kept[place] = 0
     for place in range(key.threads):
         held = work.held_threads[control.first_thread + place]
         thread = work.threads[place]

@@ -152,7 +152,8 @@ class Rows(NamedTuple):
 
 
 class RowPatternWork(NamedTuple):
-    """Keys, with what they remember, and tables of the attempt under way.
+    """Keys, with what they remember, and tables of the attempt under way. ``kept`` has for each
+    node the number of what Python keeps of the rows up to it, 0 for nothing.
 
     ``tried`` has the number of the attempt that stood last at an instruction (column) before a row
     of the key; those from number ``failing`` of ``CONTROL`` on have failed. Empty where a failure
@@ -169,6 +170,7 @@ class RowPatternWork(NamedTuple):
     heads: I64
     nodes: Table
     moved: I64
+    kept: I64
     registers: NDArray[np.int64]
     accumulators: Table
     answers: I64

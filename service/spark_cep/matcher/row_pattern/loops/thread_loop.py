@@ -92,6 +92,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                         return FULL_NODES
                     work.nodes[nodes].previous = node
                     work.nodes[nodes].label = variable
+                    work.kept[nodes] = 0
                     taken = slot
                     if keeps:
                         if slots >= len(work.registers):
@@ -128,6 +129,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                     return FULL_NODES
                 work.nodes[nodes].previous = node
                 work.nodes[nodes].label = EDGE
+                work.kept[nodes] = 0
                 node = nodes
                 nodes += 1
                 at += 1
@@ -260,6 +262,7 @@ def keep_nodes(work, control, key):
             moved[node] = count
             previous = nodes[node].previous
             nodes[count].label = nodes[node].label
+            work.kept[count] = work.kept[node]
             nodes[count].previous = NONE if previous == NONE else moved[previous]
             count += 1
     for place in range(control.threads):
