@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spark_cep.columns.compilation import FOREVER, I64, Table
+from spark_cep.columns.compilation import FOREVER, I64, NONE, Table
 from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
@@ -30,8 +30,8 @@ from spark_cep.programs.values import values_of
 _DRAIN_AT = 65_536
 #: So many rows of tables are there at first; they grow as they must.
 _ROOM = 64
-#: Where attempts have failed is remembered of at most so many instructions before rows.
-_MOST_TRIED = 1 << 23
+#: Where attempts have failed is remembered in at most so many bytes, of the last rows.
+_MOST_TRIED = 1 << 25
 
 
 class CompiledRowPattern:
@@ -50,7 +50,7 @@ class CompiledRowPattern:
         ]
         lowered, binder = lower(plan, limits), Binder(plan)
         measures = [binder.expression(each.expression) for each in query.measures]
-        bounds = limits.rows, limits.threads
+        bounds = limits.rows, limits.threads, limits.work
         self.compiled = Compiled(plan, lowered, self.slots, measures, bounds)
         self.calls = [binder.expression(expression) for _, expression in lowered.calls]
 
@@ -122,10 +122,10 @@ class RowPatternLoopRun:
         program = self._matcher.compiled.lowered.program
         longest = int(np.diff(self._rows.ends, prepend=0).max(initial=0)) + 1
         instructions = len(program.instructions)
-        lowered, most = self._matcher.compiled.lowered, self._matcher.compiled.limits[1]
-        remembers = (
-            lowered.failures_last and instructions <= most and longest * instructions <= _MOST_TRIED
-        )
+        # A bit for each instruction before a row; of the rows a power of two, so that theirs are
+        # found without a division.
+        bytes_ = instructions // 8 + 1
+        window = 1 << (min(longest, max(2, _MOST_TRIED // bytes_)) - 1).bit_length()
         self._work = tables.RowPatternWork(
             keys=keys,
             held_threads=states.threads,
@@ -144,7 +144,8 @@ class RowPatternLoopRun:
             values=np.zeros(expression_loop.STACK, expression_loop.VALUE),
             one=np.zeros(longest, np.int64),
             other=np.zeros(longest, np.int64),
-            tried=np.zeros((longest if remembers else 0, instructions), np.int32),
+            tried=np.zeros((window, bytes_), np.uint8),
+            tried_of=np.full(window, NONE, np.int64),
         )
         rows = len(self._rows.at)
         self._out = tables.Out(

@@ -52,7 +52,7 @@ class KeptFolds:
                     found, mine = fold.copied(found), True
                 found = fold.add(found, view.at(at, row))
             # The thread goes on from the last node, or from the one before it.
-            if left < 2 and not fold.ahead:
+            if left <= 1 and not fold.ahead:
                 self._keep(at, fold.number, found)
                 mine = False
         return found
