@@ -160,8 +160,7 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	$(PIP) install --quiet --require-hashes --no-deps --no-build-isolation -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@$(PIP) check
-	@echo "compiling the matcher's kernel"
-	@$(PY) -c 'from spark_cep.pipeline.compiled_code import prepare; prepare()'
+	@.venv/bin/spark-cep prepare
 	@touch $@
 
 # Beside .venv's own, which it goes before; all other packages are the same.

@@ -33,7 +33,7 @@ install_service() {
 }
 
 compile_kernel() {
-  (cd / && "$PYTHON" -c 'from spark_cep.pipeline.compiled_code import prepare; prepare()')
+  (cd / && "$PYTHON" -m spark_cep.cli.main prepare)
 }
 
 # After what else changes jars, or removes some: the archive fits these.

@@ -24,6 +24,7 @@ from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.expressions import Expression, parse
 from spark_cep.pattern.fluent import Pattern
 from spark_cep.pattern.tree import Contiguity, Rule, Step, Within
+from spark_cep.pattern.types import BIGINT, STRING, RecordType
 from tests.matcher.runs import (
     END_OF_TIME,
     BothMatchers,
@@ -34,7 +35,8 @@ from tests.matcher.runs import (
     stream,
     written,
 )
-from tests.reference.local import Record
+from tests.reference.local import LocalJob, Record
+from tests.sql_rules import job_of, sql_rule
 
 
 def ours(pattern: str, feed: str) -> list[str]:
@@ -58,7 +60,7 @@ def run(pattern: str, feed: str) -> BothMatchers:
     return one
 
 
-def lines(one: BothMatchers) -> list[str]:
+def lines(one: BothMatchers | LocalJob) -> list[str]:
     """Matches, then timeouts, as lines of text."""
     found = [("match", m.steps, m.time) for m in one.outputs.matches]
     found += [("timeout", t.steps, t.deadline) for t in one.outputs.timeouts]
@@ -623,6 +625,26 @@ class TestNotThatGivesWay:
             ("`n` has no effect: the NOT step `m` comes after it with nothing to take between them")
         ]
 
+    @pytest.mark.parametrize(
+        ("repeated", "between"),
+        [
+            (("a", "not_followed_by n"), False),
+            (("a times: 2", "not_followed_by n"), True),
+            (("a times: 2+", "not_followed_by n"), True),
+            (("a times: 2, loop: consecutive", "not_followed_by n"), False),
+            (("a times: 2", "not_next n"), False),
+            (("a times: 2", "not_next m", "not_followed_by n"), False),
+        ],
+    )
+    def test_between_repetitions(self, repeated: tuple[str, ...], between: bool) -> None:
+        """Behind a step with ``times`` an ``n`` between two repetitions forbids, too."""
+        rule = steps(*repeated, "followed_by c", within="50 ms")
+        feed = "a@1 c@4" if repeated[0] == "a" else "a@1 n@2 a@3 a@4 c@5"
+        matched = any(line.startswith("match a#0") for line in ours(rule, feed))
+        consecutive = "consecutive" in repeated[0]
+        assert matched is not (between or consecutive)
+        assert any("between two repetitions" in each for each in warnings(rule)) is between
+
     @pytest.mark.parametrize("wheres", [("b", "c"), ("c", "b"), ("a", "c"), ("b", "b")])
     @pytest.mark.parametrize(
         ("before", "behind"),
@@ -655,13 +677,15 @@ class TestNotThatGivesWay:
 
     @pytest.mark.parametrize("times", ["2", "1+", "1..2"])
     def test_behind_repetitions_it_holds_between_them(self, times: str) -> None:
-        """There it has an effect, and no warning."""
+        """There it has an effect, and the warning is another one."""
         nots = ("not_followed_by n", "not_next m")
         rule = steps(f"a times: {times}", *nots, "followed_by c", within="50 ms")
         without = steps(f"a times: {times}", nots[1], "followed_by c", within="50 ms")
         feed = "a@1 n@2 a@3 c@4"
         assert ours(rule, feed) != ours(without, feed)
-        assert warnings(rule) == []
+        assert warnings(rule) == [
+            "`n` also forbids an event between two repetitions of `a`, not only behind the last"
+        ]
 
     def test_inside_a_group(self) -> None:
         """A group's own members are looked at; what follows the group does not matter."""
@@ -678,6 +702,63 @@ pattern:
 """
         (warning,) = warnings(group)
         assert warning.startswith("`n` has no effect: the NOT step `m`")
+
+
+class TestClausesOfFlinkSql:
+    """Flink SQL makes a pattern of Flink CEP of MATCH_RECOGNIZE: variables are ``next``, loops
+    ``consecutive``, and ``greedy`` unless they are reluctant, or ``?``. That pattern, as a rule of
+    steps, gives what Flink gives; the statement gives what the standard says."""
+
+    @staticmethod
+    def flink(feed: str, *written_steps: str) -> list[str]:
+        """The matches of Flink's pattern."""
+        head = "within: 50 ms\nafter_match: skip_past_last_event"
+        rule = f"{head}\npattern: [{', '.join(written_steps)}]"
+        return [line for line in ours(rule, feed) if line.startswith("match")]
+
+    @staticmethod
+    def standard(feed: str, pattern: str) -> list[str]:
+        """The matches of a statement."""
+        pattern, _, conditions = pattern.partition(" DEFINE ")
+        clause = f"PATTERN ({pattern}) WITHIN INTERVAL '0.050' SECOND DEFINE {conditions}"
+        one = job_of(
+            [sql_rule(f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY key {clause})")], _EVENT
+        )
+        events = " ".join(word for word in feed.split() if not word.startswith("wm@"))
+        one.advance([replace(each, input="t") for each in written(events)], END_OF_TIME)
+        return [line for line in lines(one) if line.startswith("match")]
+
+    def test_loops_give_nothing_back(self) -> None:
+        """A row that fits loop and next variable belongs to the loop, also if that ends it all."""
+        feed = "a=19@1 a=17@2 a=13@3 a=20@4 wm@60"
+        down = '{step: down, where: "price <= 20", times: 2+, greedy: true, loop: consecutive}'
+        up = '{step: up, where: "price > LAST(down.price)", after: next}'
+        statement = "down{2,} up DEFINE down AS price <= 20, up AS price > LAST(down.price)"
+        assert self.flink(feed, down, up) == []
+        assert self.standard(feed, statement) == ["match DOWN#0 DOWN#1 DOWN#2 UP#3 at 4"]
+        assert self.standard(feed, f"{statement} AND NOT price <= 20") == []
+
+    def test_optional_is_not_greedy(self) -> None:
+        """``d?`` leaves a row to the next variable; here ``d??`` says that."""
+        feed = "a=1@1 a=2@2 a=3@3 wm@60"
+        a, b = '{step: a, where: "price = 1"}', '{step: b, where: "price > 1", after: next}'
+        d = '{step: d, where: "price < 5", after: next, optional: true}'
+        defines = "DEFINE a AS price = 1, d AS price < 5, b AS price > 1"
+        assert self.flink(feed, a, d, b) == ["match a#0 b#1 at 2"]
+        assert self.standard(feed, f"a d? b {defines}") == ["match A#0 D#1 B#2 at 3"]
+        assert self.standard(feed, f"a d?? b {defines}") == ["match A#0 B#1 at 2"]
+
+    def test_within_at_exactly_the_interval(self) -> None:
+        """No difference: such a row is too late in both."""
+        a, b = '{step: a, where: "price = 1"}', '{step: b, where: "price > 1", after: next}'
+        statement = "a b DEFINE a AS price = 1, b AS price > 1"
+        for time, matched in ((50, True), (51, False)):
+            feed = f"a=1@1 a=2@{time} wm@90"
+            assert bool(self.flink(feed, a, b)) is matched
+            assert bool(self.standard(feed, statement)) is matched
+
+
+_EVENT = RecordType({"key": STRING, "name": STRING, "price": BIGINT})
 
 
 def named(letter: str) -> Expression:

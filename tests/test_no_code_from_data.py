@@ -28,7 +28,7 @@ FORBIDDEN_CALLS = {
     "pd.eval", "pa.deserialize",
 }  # fmt: skip
 _SPARK = "service/spark_cep/pipeline/spark"
-PROCESSES = {f"{_SPARK}/jvm.py"}
+PROCESSES = {f"{_SPARK}/jvm.py", f"{_SPARK}/java.py"}
 """Modules that start Java by a list of arguments of their own making, or wait for its end."""
 ALLOWED = {
     f"{_SPARK}/fork_server.py": {"runpy"},

@@ -5,6 +5,7 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- define "spark-cep.refuse" -}}
 {{- include "spark-cep.refuseConfig" . -}}
 {{- include "spark-cep.refuseSecrets" (dict "at" "config" "value" .Values.config) -}}
+{{- include "spark-cep.refuseSecretPaths" (dict "at" "config" "value" .Values.config "values" .Values) -}}
 {{- include "spark-cep.refuseCheckpoint" . -}}
 {{- include "spark-cep.refuseAccess" . -}}
 {{- include "spark-cep.refuseMemory" . -}}
@@ -104,11 +105,44 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- end -}}
 {{- end -}}
 
+{{/* A path among the secrets is below one of them, or of a mount of the user's own. */}}
+{{- define "spark-cep.refuseSecretPaths" -}}
+{{- $at := .at -}}
+{{- $values := .values -}}
+{{- if kindIs "map" .value -}}
+{{- range $name, $value := .value -}}
+{{- include "spark-cep.refuseSecretPaths" (dict "at" (printf "%s.%s" $at $name) "value" $value "values" $values) -}}
+{{- end -}}
+{{- else if kindIs "slice" .value -}}
+{{- range $index, $value := .value -}}
+{{- include "spark-cep.refuseSecretPaths" (dict "at" (printf "%s[%d]" $at $index) "value" $value "values" $values) -}}
+{{- end -}}
+{{- else if and (kindIs "string" .value) (hasPrefix "/etc/spark-cep/secrets/" .value) -}}
+{{- $path := .value -}}
+{{- $found := false -}}
+{{- $names := list -}}
+{{- range $values.secrets -}}
+{{- $names = append $names .name -}}
+{{- if hasPrefix (printf "/etc/spark-cep/secrets/%s/" .name) $path }}{{ $found = true }}{{ end -}}
+{{- end -}}
+{{- range $values.extraVolumeMounts -}}
+{{- if hasPrefix .mountPath $path }}{{ $found = true }}{{ end -}}
+{{- end -}}
+{{- if not $found -}}
+{{- fail (printf "%s is %s, and secrets has no such name; there are: %s" $at $path (join ", " $names | default "none")) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "spark-cep.refuseCheckpoint" -}}
 {{- $checkpoint := .Values.checkpoint -}}
 {{- if $checkpoint.uri -}}
 {{- if not (regexMatch "^[a-z][a-z0-9+.-]*://." $checkpoint.uri) -}}
 {{- fail (printf "checkpoint.uri is %s; allowed is a place on an object store or a distributed file system, as s3a://bucket/folder" $checkpoint.uri) -}}
+{{- end -}}
+{{- $own := dig "spark" "conf" dict .Values.config -}}
+{{- if and (hasPrefix "s3://" $checkpoint.uri) (not (hasKey $own "spark.hadoop.fs.s3.impl")) -}}
+{{- fail (printf "checkpoint.uri is %s; Spark's name for Amazon S3 is s3a://, with hadoop-aws among the jars" $checkpoint.uri) -}}
 {{- end -}}
 {{- if hasPrefix "file:" $checkpoint.uri -}}
 {{- fail "checkpoint.uri is a local file, which goes with the pod; use checkpoint.persistence" -}}

@@ -20,6 +20,8 @@ NOT_SHOWN = {
     "spark_cep_build_info": "chooses what is shown",
     "spark_cep_watermark_timestamp_seconds": "shown as its delay",
     "spark_cep_last_batch_timestamp_seconds": "an alert",
+    "spark_cep_events_waiting": "an alert",
+    "spark_cep_watermark_ahead_seconds": "an alert",
     "spark_cep_output_bytes_total": "records are shown",
 }
 

@@ -13,16 +13,25 @@ from typer.testing import CliRunner
 
 from spark_cep.cli.main import app
 from tests.chart.files import CHART, ROOT, one, render, tool
-from tests.docs.operations_page import commands
+from tests.docs.operations_page import commands, commands_of_alerts
 
 VALUES = CHART / "ci" / "local-values.yaml"
 COMMANDS = [
-    line for block in commands()["On Kubernetes"] for line in block.splitlines() if line.strip()
+    line
+    for block in [
+        *commands()["On Kubernetes"],
+        *(blocks[1] for blocks in commands_of_alerts().values()),
+    ]
+    for line in block.splitlines()
+    if line.strip()
 ]
+PAGES = ("livez", "readyz", "metrics", "rules")
 
 
 def _of(program: str) -> list[list[str]]:
-    return [shlex.split(line) for line in COMMANDS if line.startswith(f"{program} ")]
+    lines = dict.fromkeys(line for line in COMMANDS if line.startswith(f"{program} "))
+    # What stands behind a pipe is tests/docs/test_alert_commands.py's.
+    return [shlex.split(line.partition(" | ")[0]) for line in lines]
 
 
 @pytest.fixture
@@ -35,7 +44,7 @@ def made(tmp_path: Path) -> list[dict[str, object]]:
 
 def test_there_are_no_others() -> None:
     """All commands are helm's and kubectl's."""
-    assert len(_of("helm")) + len(_of("kubectl")) == len(COMMANDS)
+    assert len(_of("helm")) + len(_of("kubectl")) == len(set(COMMANDS))
 
 
 @pytest.mark.parametrize("command", _of("helm"), ids=" ".join)
@@ -71,6 +80,22 @@ def test_kubectl_finds_what_they_name(command: list[str], made: list[dict[str, o
     text = " ".join(command)
     for name in re.findall(r"statefulset/(\S+)", text):
         assert name == driver["metadata"]["name"]
+    pod = f"{driver['metadata']['name']}-0"
+    if command[3] in {"get", "logs", "describe"}:
+        (container,) = driver["spec"]["template"]["spec"]["containers"]
+        port = next(p["containerPort"] for p in container["ports"] if p["name"] == "http")
+        proxy = f"/api/v1/namespaces/cep/pods/{pod}:{port}/proxy"
+        raw = [["get", "--raw", f"{proxy}/{page}"] for page in PAGES]
+        asked = [word for word in command[3:] if not word.isdigit()]
+        assert asked in [
+            *raw,
+            ["get", "pods"],
+            ["describe", "pod", pod],
+            ["logs", pod],
+            ["logs", pod, "--tail"],
+            ["logs", pod, "--previous", "--tail"],
+        ]
+        return
     if command[3] != "exec":
         assert command[3] in {"rollout", "scale", "patch", "delete", "create"}
         if command[3] == "patch":
@@ -82,7 +107,7 @@ def test_kubectl_finds_what_they_name(command: list[str], made: list[dict[str, o
             assert command[4:6] == ["statefulset", driver["metadata"]["name"]]
         return
     before = [word for word in command[4 : command.index("--")] if word != "--stdin"]
-    assert before == [f"{driver['metadata']['name']}-0"]
+    assert before == [pod]
     inside = command[command.index("--") + 1 :]
     mounts = [
         mount["mountPath"]
@@ -91,11 +116,15 @@ def test_kubectl_finds_what_they_name(command: list[str], made: list[dict[str, o
     if inside[0] == "tar":
         assert inside[inside.index("--directory") + 1] in mounts
         return
+    if inside[0] in ("df", "du"):
+        assert inside[-1] in mounts
+        return
     if inside[0] == "mv":
         assert {str(Path(place).parent) for place in inside[1:]} <= set(mounts)
         return
     assert inside[0] == "spark-cep"
     assert inside[inside.index("--config") + 1] in mounts
-    usage = CliRunner().invoke(app, [inside[1], "--help"], env={"COLUMNS": "200"}).output
+    words = inside[1:3] if inside[1] == "rules" else inside[1:2]
+    usage = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200"}).output
     for option in (word for word in inside if word.startswith("--")):
         assert option in usage

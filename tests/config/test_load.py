@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,11 @@ def write(folder: Path, text: str) -> Path:
 
 
 def refusal(folder: Path, text: str, **environ: str) -> str:
-    """The message that refuses this configuration."""
+    """The message that refuses this configuration, without the lines that it quotes."""
     with pytest.raises(ConfigurationError) as refused:
         load(write(folder, text), environ)
     assert refused.value.__cause__ is None
-    return str(refused.value)
+    return re.sub(r"^\d+ \| .*\n *\^+(\n|\Z)", "", str(refused.value), flags=re.MULTILINE)
 
 
 def test_minimal_file_takes_defaults(tmp_path: Path) -> None:

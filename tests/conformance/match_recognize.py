@@ -98,7 +98,8 @@ def _run(query: Query, case: Case, *, at_once: bool) -> RunnerJob:
         job.advance(records[::-1], len(records))
     else:
         for record in records:
-            job.advance([record], record.time)
+            # Rows of its time may follow where there are further columns.
+            job.advance([record], record.time - (len(query.order) > 1))
             job.reload()
     job.advance([], END_OF_TIME)
     return job
@@ -127,8 +128,16 @@ def _shown(answer: Mapping[str, Any]) -> str:
 
 
 def _records(query: Query, case: Case) -> Iterator[Record]:
-    for time, row in ranked(query, case):
-        yield Record(Coordinates("t", 0, time), time, row, "t")
+    """The rows in their order. Those of equal time that further columns order come the other way
+    round."""
+    rows = list(ranked(query, case))
+    times: dict[Any, int] = {}
+    for place, row in rows:
+        time = place
+        if len(query.order) > 1:
+            (name,) = query.order[0].path
+            time = times.setdefault(row[name], place)
+        yield Record(Coordinates("t", 0, len(rows) - place if times else place), time, row, "t")
 
 
 def ranked(query: Query, case: Case) -> Iterator[tuple[int, Mapping[str, Any]]]:

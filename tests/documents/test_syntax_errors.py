@@ -55,9 +55,9 @@ def refused(text: str) -> Problem:
         ("id: r\npattern\nkey: k\n", (2, 1), "`:` is missing after this key", "`key: value`"),
         (
             "pattern: [{step: a, where: x IN ('a', 'b')}]\n",
-            (1, 42),
-            "while parsing a flow mapping, expected ',' or '}', but got '<scalar>'",
-            "inside `{…}` and `[…]`, quotes around text",
+            (1, 37),
+            "text with `,` in it needs quotes inside `{…}` and `[…]`",
+            'quotes around the whole value: `where: "…"`',
         ),
         (
             "{id: r",

@@ -106,8 +106,9 @@ def _steady(now: float) -> list[tuple[Any, ...]]:
 
 
 def test_of_the_input(rig: Rig) -> None:
-    """Late events, a watermark that stands, a rule at its limit, a rule that is paused, and
-    another member of the consumer group, which keeps offsets from being committed."""
+    """Late events, a watermark that stands, a rule at its limit, a rule that is paused, another
+    member of the consumer group, which keeps offsets from being committed, events that wait, and a
+    watermark ahead of the clock."""
     settings = Settings.model_validate(rig.document)
     with rig.runs():
         with rig.sends(lambda now: [*_steady(now), ("k", "b", now - 3600)]):
@@ -140,6 +141,10 @@ def test_of_the_input(rig: Rig) -> None:
             finally:
                 other.close()
             rig.resolves("SparkCepOffsetCommitsFail")
+        rig.fires("SparkCepEventsWait")
+        with rig.sends(lambda now: _steady(now + 600)):
+            rig.resolves("SparkCepEventsWait")
+            rig.fires("SparkCepWatermarkAhead")
 
 
 def _workers(command: Command, number: signal.Signals) -> None:

@@ -182,6 +182,30 @@ def test_columns_are_checked_against_the_registry(
 
 
 @pytest.mark.kafka
+def test_doctor_and_check_name_a_mistyped_topic(
+    kafka: KafkaAccess, registry: str, tmp_path: Path, rules: Path
+) -> None:
+    """``doctor`` tries everything and tells of each; the topic's nearest name is given."""
+    scenario = Scenario(kafka, registry, None, tmp_path)
+    topic = Stream(scenario).topic
+    config = tmp_path / "config.yaml"
+    document = scenario.document(rules={"folder": str(rules)})
+    config.write_text(yaml.safe_dump(document), "utf-8")
+    result = _invoke("doctor", "--config", config)
+    assert result.exit_code == 0, result.output
+    said = result.stdout.splitlines()
+    assert [line[:7] for line in said] == ["ok     "] * 8
+    assert f"ok      inputs: {topic}" in said
+    mistyped = topic.replace("-", "_", 1) + "s"
+    config.write_text(yaml.safe_dump(document).replace(topic, mistyped), "utf-8")
+    for command in (["doctor"], ["check", str(rules)]):
+        result = _invoke(*command, "--config", config)
+        assert result.exit_code == 3, result.output
+        assert f"topics: {mistyped} do not exist on" in result.output
+        assert f"did you mean {topic}?" in result.output
+
+
+@pytest.mark.kafka
 def test_rules_of_the_settings(kafka: KafkaAccess, registry: str, tmp_path: Path) -> None:
     """Without a file or folder those of the source that the settings name: each problem has the
     place that it has there. Without settings there is nothing to check."""

@@ -79,12 +79,14 @@ def test_a_stuck_batch_fails_liveness_until_it_goes_on(
 
                 ab, off = client.get("/rules").json()
                 assert len(ab.pop("fingerprint")) >= 8
+                assert {ab.pop("watermark") is None, ab.pop("events_waiting") >= 0} == {False, True}
                 assert ab == {
                     "id": "ab",
                     "version": 1,
                     "state": "active",
                     "since_batch": 0,
                     "since_offsets": {},
+                    "begins": None,
                     "reason": None,
                     "partial_matches": 2,
                 }

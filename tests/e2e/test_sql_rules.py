@@ -26,6 +26,14 @@ V_SHAPE = """
       PATTERN (start_ down+ up{2})
       DEFINE down AS price < PREV(price), up AS price > PREV(price))
 """
+PICKED = """
+    SELECT symbol, after - bottom AS rise, UPPER(symbol) AS name
+    FROM (SELECT * FROM ticks t WHERE t.price <> 9 AND t.Place.City = 'X') MATCH_RECOGNIZE (
+      PARTITION BY symbol ORDER BY ts, price DESC
+      MEASURES LAST(down.price) AS bottom, LAST(up.price) AS after
+      PATTERN (start_ down up{2})
+      DEFINE down AS price < PREV(price), up AS price > PREV(price)) ORDER BY symbol
+"""
 TWO_IN_TIME = """
     SELECT * FROM ticks MATCH_RECOGNIZE (
       PARTITION BY symbol ORDER BY ts
@@ -60,6 +68,7 @@ def test_both_kinds_of_rules(scenario: Scenario) -> None:
     ticks = Ticks(scenario)
     scenario.rule({"id": "v-shape", "sql": V_SHAPE})
     scenario.rule({"id": "two", "sql": TWO_IN_TIME})
+    scenario.rule({"id": "picked", "sql": PICKED})
     scenario.rule(
         {
             "id": "steps",
@@ -84,6 +93,8 @@ def test_both_kinds_of_rules(scenario: Scenario) -> None:
     assert [(step["step"], len(step["events"])) for step in found.body["steps"]] == [
         ("START_", 1), ("DOWN", 2), ("UP", 2),
     ]  # fmt: skip
+    (picked,) = [match for match in outputs.matches if match.body["rule_id"] == "picked"]
+    assert picked.body["measures"] == {"symbol": "a", "rise": 3, "name": "A"}
     assert outputs.of("two")[0] == []
     rows = [
         (row.body["offset"], row.body["variable"], row.body["row"], row.body["columns"]["n"])

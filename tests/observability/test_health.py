@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import urllib.error
@@ -13,6 +14,7 @@ import pytest
 
 from spark_cep.errors import StartError
 from spark_cep.observability.health import Health, HealthServer, LifePhase
+from spark_cep.observability.logs import configure
 from spark_cep.observability.metric_names import EVENTS_RELEVANT
 from spark_cep.observability.metrics import Metrics
 
@@ -68,6 +70,17 @@ def test_start_is_alive_and_not_ready(health: Health, clock: Clock) -> None:
     assert health.live().ok
     assert not health.readiness().ok
     assert health.phase is LifePhase.STARTING
+
+
+def test_the_log_says_when_it_is_ready_and_where_its_pages_are() -> None:
+    """Once."""
+    out = io.StringIO()
+    configure("info", "json", out)
+    health = Health(60_000, pages="http://127.0.0.1:9108")
+    health.ready()
+    health.ready()
+    (line,) = map(json.loads, out.getvalue().splitlines())
+    assert (line["event"], line["pages"]) == ("ready", "http://127.0.0.1:9108")
 
 
 def test_liveness_follows_progress(health: Health, clock: Clock) -> None:

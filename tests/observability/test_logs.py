@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 import threading
 import warnings
 from collections.abc import Iterator
@@ -196,3 +197,23 @@ def test_the_run_of_a_process_is_on_every_line(monkeypatch: pytest.MonkeyPatch) 
     with bound(run="r-2"):
         logger("x").info("here")
     assert [line["run"] for line in lines(out)] == ["r-1", "r-2"]
+
+
+def test_a_terminal_has_short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time of day, level, event and what a person reads; a library's name stays."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = Terminal()
+    configure("info", "console", out)
+    phases = {"imports": 1.39, "commit": 0.2}
+    with bound(query="q" * 36, run="r" * 12, batch=7):
+        logger("service.test").info("started", seconds=9.3, phases=phases, meanwhile={"x": 1.0})
+    logging.getLogger("pyspark.sql").warning("odd")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    first, second = plain.splitlines()
+    assert re.fullmatch(
+        r"\d\d:\d\d:\d\d \[info\] started seconds=9\.3"
+        r" phases='imports 1\.39, commit 0\.2' batch=7",
+        " ".join(first.split()),
+    )
+    assert "pyspark.sql" in second
+    assert "message=odd" in second

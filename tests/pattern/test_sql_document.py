@@ -181,7 +181,6 @@ def test_what_no_stream_can_run() -> None:
     ("order", "place", "message"),
     [
         ("ts DESC", "ts", "rows come in ascending order"),
-        ("ts, outcome", "outcome", "rows of equal time come by topic, partition and offset"),
     ],
 )
 def test_order_of_no_job(order: str, place: str, message: str) -> None:

@@ -130,12 +130,17 @@ SPELLED = [
     (statement("PRICE AS p, r.TS"), statement("price AS p, ts")),
     (
         statement("m", "SYMBOL", "Ts", "SUM(B.PRICE) + b . Price",
-                  condition='"B".venue.name > `SYMBOL`'),
+                  condition='"B".venue.name > SYMBOL'),
         statement("m", "symbol", "ts", "SUM(B.price) + b . price",
                   condition='"B".Venue.Name > symbol'),
     ),
-    (statement("m", measure='b."PATTERN"'), statement("m", measure="b.`pattern`")),
-    (statement("m", measure='"PATTERN"'), statement("m", measure="`pattern`")),
+    (statement("m", measure="b.Pattern"), statement("m", measure="b.`pattern`")),
+    (statement("m", measure='"pattern"'), statement("m", measure='"pattern"')),
+    (statement("m * 2 AS n, UPPER(r.SYMBOL) AS s"), statement("m * 2 AS n, UPPER(r.symbol) AS s")),
+    (
+        statement("m").replace("ticks", "(SELECT * FROM ticks e WHERE e.PRICE > 1 AND Ts <> TS)"),
+        statement("m").replace("ticks", "(SELECT * FROM ticks e WHERE e.price > 1 AND ts <> ts)"),
+    ),
     (statement("m", measure="'PRICE'"), statement("m", measure="'PRICE'")),
 ]  # fmt: skip
 
@@ -151,8 +156,8 @@ def test_columns_are_written_out(text: str, spelled: str) -> None:
     assert again.order == typed.order
     assert again.defines == typed.defines
     assert [each.expression for each in again.measures] == [m.expression for m in typed.measures]
-    assert [(o.name, o.source) for o in again.outputs] == [
-        (o.name, o.source) for o in typed.outputs
+    assert [(o.name, str(o.source)) for o in again.outputs] == [
+        (o.name, str(o.source)) for o in typed.outputs
     ]
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import parse
-from spark_cep.errors import ConfigurationError, Problem, RuleSetError
+from spark_cep.errors import (
+    ConfigurationError,
+    Problem,
+    RuleSetError,
+    SchemaNotFoundError,
+    StartError,
+)
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.sql_types import endless
@@ -16,6 +23,12 @@ from spark_cep.pattern.type_check import type_check, type_warnings
 from spark_cep.pattern.types import record_type
 from spark_cep.rules.rule_set import RuleSet
 from spark_cep.rules.sources.folder import examine_rules, read_rules
+
+if TYPE_CHECKING:
+    from spark_cep.config import Settings
+
+#: The time that Kafka has to answer whether a topic exists.
+_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +79,19 @@ def _given_rules(path: Path | None, config: Path | None) -> RuleSet:
     from spark_cep.rules.sources.configured import examined
 
     return examined(load(config))
+
+
+def _look_for_topics(settings: Settings) -> None:
+    """Raise ConfigurationError where Kafka can be asked and has no such input topic: a name that is
+    mistyped has no subject either."""
+    from spark_cep.pipeline.driver.kafka.cluster import Cluster
+    from spark_cep.pipeline.driver.rules.job_plan import input_topics
+
+    try:
+        existing = Cluster(settings, seconds=_SECONDS).topics()
+    except (ConfigurationError, StartError):
+        return
+    input_topics(settings, existing)
 
 
 def _endless(rules: RuleSet) -> Iterator[Problem]:
@@ -149,5 +175,9 @@ def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
 
         topics = Cluster(settings).topics()
     with Registry.opened(settings.registry) as registry:
-        schemas = record_format(settings, registry, topics)
+        try:
+            schemas = record_format(settings, registry, topics)
+        except SchemaNotFoundError:
+            _look_for_topics(settings)
+            raise
         return job_plan.check_rules(rules, schemas, ends=settings.trigger.ends)

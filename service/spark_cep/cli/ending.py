@@ -33,29 +33,23 @@ class Ending:
         if code is ExitCode.INTERNAL_ERROR:
             trace = "".join(traceback.format_exception(error))
             self.log(code, f"{type(error).__name__}: {error}", exception=trace)
+        elif as_json():
+            problems = rendered(problems_of(error)[:_MOST_PROBLEMS])
+            self.log(code, summary(error), **({"problems": problems} if problems else {}))
         else:
-            problems = problems_of(error)
-            self.log(code, summary(error), problems=rendered(problems[:_MOST_PROBLEMS]))
+            # On a terminal it stands above.
+            self.log(code, None)
         return code
 
-    def log(
-        self,
-        code: ExitCode,
-        reason: str,
-        problems: list[str] | None = None,
-        exception: str | None = None,
-    ) -> None:
+    def log(self, code: ExitCode, reason: str | None, **more: object) -> None:
         """Log the last line: nothing is logged after it."""
         only(__name__)
-        # On a terminal they stand above.
-        more: dict[str, object] = {"problems": problems} if problems and as_json() else {}
-        if exception is not None:
-            more["exception"] = exception
+        told = {} if reason is None else {"reason": reason}
         (_log.info if code is ExitCode.DONE else _log.error)(
             "ended",
             exit_code=int(code),
             name=code.name,
-            reason=reason,
+            **told,
             advice=ADVICE[code],
             last_batch=self.last_batch(),
             **more,

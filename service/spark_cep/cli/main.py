@@ -12,14 +12,14 @@ import typer
 
 from spark_cep import __version__
 from spark_cep.cli.ending import Ending
-from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.exit_codes import ExitCode, exit_code
 from spark_cep.cli.forms import RuleForm
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
 from spark_cep.cli.terminal import CommandGroup, ConfigFile, err, out
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import load
-from spark_cep.errors import Problem, printable, rendered
+from spark_cep.errors import Problem, SparkCepError, printable, printable_lines, rendered
 from spark_cep.observability.logs import as_json, configure
 
 app = typer.Typer(
@@ -65,6 +65,18 @@ def _root(
     if version:
         typer.echo(f"spark-cep {__version__}")
         raise typer.Exit
+
+
+@app.command()
+def prepare() -> None:
+    """Compile the code that this machine runs, once; otherwise the first start or test does it."""
+    from spark_cep.columns.compilation import compilation_noticed
+    from spark_cep.pipeline import compiled_code
+
+    took: list[float] = []
+    with compilation_noticed(lambda: typer.echo("compiling: up to two minutes"), took.append):
+        compiled_code.prepare()
+    typer.echo(f"compiled in {took[0]:.0f} s" if took else "everything is compiled already")
 
 
 @app.command()
@@ -194,6 +206,24 @@ def check(
     report = check_rules(rules, config, schema or [])
     _warn(report.warnings)
     typer.echo(report.summary)
+
+
+@app.command()
+def doctor(config: ConfigFile) -> None:
+    """Try everything that a start needs, and tell all that is wrong: Java, brokers, logins,
+    certificates, topics, registry, schemas, rules, checkpoint. Nothing is written, and the job may
+    be running."""
+    from spark_cep.pipeline.driver.commands.doctor import examine
+
+    failed: list[SparkCepError] = []
+    for finding in examine(load(config)):
+        if finding.error is None:
+            typer.echo(f"ok      {finding.what}: {finding.found}")
+        else:
+            failed.append(finding.error)
+            typer.echo(f"failed  {finding.what}: {printable_lines(str(finding.error))}")
+    if failed:
+        sys.exit(exit_code(failed[0]))
 
 
 @app.command()

@@ -8,19 +8,21 @@ import sys
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
+from spark_cep import __version__
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.signals import StopSignals
 from spark_cep.cli.terminal import ConfigFile, print_error
 from spark_cep.config import Settings, load
-from spark_cep.observability.logs import as_json, configure, identify
-from spark_cep.observability.standard_error import take_in_standard_error
+from spark_cep.observability.logs import as_json, configure, identify, logger
+from spark_cep.observability.standard_error import take_in_exceptions, take_in_standard_error
 from spark_cep.observability.start_clock import Phase, StartClock, of_this_process
 
 if TYPE_CHECKING:
     from spark_cep.pipeline.driver.service import Service
     from spark_cep.pipeline.spark.starting import StartingSpark
 
+_log = logger(__name__)
 _CLOSING_SECONDS = 5.0
 """The time that closing may take beyond the grace period of the batch in flight."""
 _LAST_LINE_SECONDS = 1.0
@@ -39,6 +41,8 @@ def run(config: ConfigFile) -> None:
     try:
         settings = load(config)
         configure(settings.observability.log_level, settings.observability.log_format)
+        # Java and Spark, which come next, take seconds.
+        _log.info("starting", version=__version__, config=str(config))
         _run(settings, start, ending, signals)
     except Exception as error:  # noqa: BLE001  reported, whatever it is
         if not as_json():
@@ -66,8 +70,8 @@ def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSig
         with scratch_folder(settings) as scratch:
             # First of all, since nothing else takes as long, and before the first thread.
             spark = StartingSpark(settings, scratch, start.meanwhile)
-            if as_json():
-                take_in_standard_error()
+            # What is for people stands on standard error itself.
+            (take_in_standard_error if as_json() else take_in_exceptions)()
             service = _serve(settings, start, spark, ending, signals)
     finally:
         end_jvm()
@@ -89,7 +93,7 @@ def _serve(
 
     observability = settings.observability
     metrics = Metrics(observability.max_rule_labels)
-    health = Health(observability.stall_limit)
+    health = Health(observability.stall_limit, pages=observability.pages_url)
     service = Service(settings, metrics, health, spark=spark, start=start)
     start.done(Phase.IMPORTS)
     gc.freeze()

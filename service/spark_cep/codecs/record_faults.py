@@ -35,6 +35,8 @@ class Fault(IntEnum):
     MISSING_KEY = 9, Reason.MISSING_KEY
     TIME_OUT_OF_BOUNDS = 10, Reason.EVENT_TIME_OUT_OF_BOUNDS
     MISSING_TIME = 11, Reason.MISSING_EVENT_TIME
+    #: It is text, and no time.
+    UNREADABLE_TIME = 12, Reason.MISSING_EVENT_TIME
 
 
 #: Reasons of records that no rule could be given; all others are of rules.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.core.event import Event, Listener, install_listener
 from numpy.typing import NDArray
 
 I64 = NDArray[np.int64]
@@ -23,6 +25,7 @@ Table = NDArray[np.void]
 FOREVER = (1 << 63) - 1
 NEVER = -(1 << 63)
 NONE = -1
+_LONG_SECONDS = 1.0
 
 #: Nothing in the loops makes arrays, and the caller keeps those that it hands in. Without the
 #: runtime that counts references to arrays, at each call of each function, the loops take a sixth
@@ -51,6 +54,40 @@ def compiled(function: Callable[..., Any]) -> Any:
     _load_if_possible(dispatcher)
     _save_if_possible(dispatcher)
     return dispatcher
+
+
+class _Compilations(Listener):
+    """Listens for functions that are compiled; ``begins`` is called when this takes long."""
+
+    def __init__(self, begins: Callable[[], None]) -> None:
+        self._begins = begins
+        self.first: float | None = None
+        self.is_long = False
+
+    def on_start(self, event: Event) -> None:  # noqa: ARG002  Numba's
+        now = time.monotonic()
+        if self.first is None:
+            self.first = now
+        # A function's own compilation begins with those of the functions that it calls.
+        if not self.is_long and now - self.first > _LONG_SECONDS:
+            self.is_long = True
+            self._begins()
+
+    def on_end(self, event: Event) -> None:
+        """See :meth:`on_start`."""
+
+
+@contextmanager
+def compilation_noticed(
+    begins: Callable[[], None], ends: Callable[[float], None]
+) -> Iterator[None]:
+    """Call ``begins`` once compiling in the block has taken a second, and ``ends`` with the seconds
+    that it took in all; neither where everything is loaded."""
+    listener = _Compilations(begins)
+    with install_listener("numba:compile", listener):
+        yield
+    if listener.is_long and listener.first is not None:
+        ends(time.monotonic() - listener.first)
 
 
 _must_be_kept = False

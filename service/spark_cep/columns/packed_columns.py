@@ -226,6 +226,7 @@ class PackedColumns:
         """The rows whose value of a column of bytes is one of these texts, in ascending order, and
         the number of each."""
         starts = self.starts[self._tables[column]]
+        self._kind(column, starts)
         rows, numbers = np.empty((2, starts[-1]), np.int64)
         count = search(
             self._data, self._nulls_at[column], self._tags[column], self._numbers_at[column],
@@ -240,7 +241,7 @@ class PackedColumns:
         nulls = np.zeros(len(rows), bool)
         if (tags & (SOME_NULL | ALL_NULL)).any():
             read_nulls(self._data, self._nulls_at[column], tags, starts, rows, nulls)
-        kind = int((tags & KIND).max(initial=0))
+        kind = self._kind(column, starts)
         if kind >= WITH_BYTES:
             places = self.sums(column, self._bytes_at[column], rows) << LENGTH_BITS
             places |= self.numbers(column, rows)
@@ -251,6 +252,19 @@ class PackedColumns:
             return Objects([None if value is None else unpack(value) for value in values])
         numbers = self.numbers(column, rows)
         return Numbers(numbers.view(np.float64) if kind == _DOUBLE else numbers, nulls)
+
+    def _kind(self, column: int, starts: I64) -> int:
+        """The kind of a column in all blocks; in some it may be NULL alone. StateError when blocks
+        have it as different kinds."""
+        kinds = self._tags[column] & KIND
+        kind = int(kinds.max(initial=0))
+        others = (kinds != kind) & (np.diff(starts) > 0)
+        if others.any():
+            alone = self._tags[column] & ALL_NULL != 0
+            empty = (self._width[column] == 0) & (self._least[column] == 0)
+            if not (alone & empty)[others].all():
+                raise damaged()
+        return kind
 
 
 def damaged() -> StateError:

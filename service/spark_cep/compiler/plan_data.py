@@ -34,6 +34,7 @@ _CLASSES: Final[tuple[type, ...]] = (
     query.Sort,
     query.Measure,
     query.OutputColumn,
+    query.Computed,
     RowsPerMatch,
     SkipTo,
     # Expressions.

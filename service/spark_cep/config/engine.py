@@ -94,10 +94,11 @@ class Time(SettingsSection):
         "absent: it waits for events.",
     )
     max_ahead: PositiveDuration | None = setting(
-        86_400_000,
+        3_600_000,
         "An event whose time is further than this ahead of its Kafka record's timestamp, or of "
         "the clock when its batch began, is a dead letter, because one wrong clock would make "
-        "every other event late; `null`: no limit but the year 9999.",
+        "every other event late, for as long as it is ahead. An hour is Kafka's own limit for "
+        "timestamps; `null`: no limit but the year 9999.",
     )
 
 
@@ -248,6 +249,10 @@ class CircuitBreakerLimits(SettingsSection):
     )
 
 
+#: Addresses to listen on that are none to ask.
+_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared
+
+
 class Observability(SettingsSection):
     """Metrics, health and logs."""
 
@@ -290,6 +295,15 @@ class Observability(SettingsSection):
     log_format: Literal["auto", "json", "console"] = setting(
         "auto", "JSON lines, or text for people; `auto`: text on a terminal."
     )
+
+    @property
+    def pages_url(self) -> str | None:
+        """The address of the pages from this machine, where there are any."""
+        if not self.metrics_port:
+            return None
+        scheme = "http" if self.ssl_certificate_file is None else "https"
+        host = _ANY.get(self.metrics_host, self.metrics_host)
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.metrics_port}"
 
     @model_validator(mode="after")
     def _whole_access(self) -> Observability:

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, FilePath, SecretStr, model_validator
+from pydantic import BeforeValidator, FilePath, SecretStr, model_validator
 
 from spark_cep.config.quantities import (
     Properties,
@@ -94,13 +94,21 @@ _TEXT_OF: Final = {
 """What librdkafka calls the content of a file."""
 
 
-def _servers(value: str) -> str:
+_SERVERS: Final = "host:port, or several with commas between: kafka-1:9092,kafka-2:9092"
+
+
+def _servers(value: Any) -> str:
+    if not isinstance(value, str):
+        raise refused(_SERVERS)
     servers = [part.strip() for part in value.split(",")]
     for server in servers:
         host, _, port = server.rpartition(":")
         if not host or not port.isdigit() or int(port) not in _PORTS or "/" in server:
-            raise refused("host:port, or several with commas between")
+            raise refused(_SERVERS)
     return ",".join(servers)
+
+
+Servers = Annotated[str, BeforeValidator(_servers), Shown("host:port, with commas")]
 
 
 class Security(SettingsSection):
@@ -169,8 +177,8 @@ class Security(SettingsSection):
 class Kafka(SettingsSection):
     """The Kafka cluster that events come from and results go to."""
 
-    bootstrap_servers: Annotated[str, AfterValidator(_servers), Shown("host:port, with commas")] = (
-        setting(..., "Brokers to call first, as `host:port` with commas between.")
+    bootstrap_servers: Servers = setting(
+        ..., "Brokers to call first, as `host:port` with commas between."
     )
     security: Security = setting(Security(), "TLS and SASL.")
     source_properties: Properties = setting(

@@ -103,7 +103,8 @@ def with_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """A chart's schema of values with the settings' own as its definition ``config``.
 
     What checks alone is kept. A chart's values may still lack inputs, of which its templates say
-    more, and formats are for the service to judge.
+    more, and formats are for the service to judge. Helm's error for a duration or size that is none
+    lists what would be allowed: a sentence stands among it, which the service refuses as a value.
     """
     schema = json.dumps(_checks(config_schema())).replace("#/$defs/", "#/definitions/config/$defs/")
     definitions = values["definitions"] | {"config": json.loads(schema)}
@@ -116,6 +117,10 @@ def _checks(part: Any, *, named: bool = False) -> Any:
         return [_checks(each) for each in part]
     if not isinstance(part, dict):
         return part
+    examples = [option["examples"][0] for option in part.get("anyOf", ()) if "examples" in option]
+    if examples:
+        sentence = {"const": f"text with a unit, such as {examples[0]}"}
+        part = {**part, "anyOf": [*part["anyOf"], sentence]}
     return {
         key: _checks(value, named=not named and key in ("properties", "$defs"))
         for key, value in part.items()

@@ -4,13 +4,15 @@ Both are read next to the model. So text stays text (``0123`` as a password is n
 relative paths are resolved, ``{file: …}`` and ``{env: …}`` are replaced by what they point to, and
 the line or variable of every setting is known when something is wrong with it. Problems are
 collected, not raised: the reader of a configuration wants all of them. They never show a value that
-is secret or came from elsewhere, nor a line of the file, where one may stand.
+is secret or came from elsewhere, and quote no line of the file where a secret may stand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +23,7 @@ from spark_cep.config.redaction import names_a_secret, redact_text, without_logi
 from spark_cep.documents.model_errors import HIDDEN, Explainer
 from spark_cep.documents.nearest import instead, nearest
 from spark_cep.documents.places import Path as SettingPath
-from spark_cep.documents.reading import Document, read_documents
+from spark_cep.documents.reading import UNREADABLE, Document, read_documents
 from spark_cep.documents.shapes import FREE_KEY, Form, Shape, shape_below, walk
 from spark_cep.errors import Problem, Span
 
@@ -30,16 +32,34 @@ DELIMITER: Final = "__"
 MAX_FILE_BYTES: Final = 1 << 20
 
 _REFERENCES: Final = ("file", "env")
+_REFERENCE: Final = r"\{\s*(?:file|env)\s*:[^{}]*\}"
+_KEY: Final = re.compile(rf"([\w.-]+)[\"']?\s*:\s*({_REFERENCE})?")
+"""A key, also in text that is not YAML, and the reference behind it."""
+_SECRET_NAMES: Final = ("password", "ssl_key_password", "bearer_token", "secret", "pass", "pwd")
+"""What a misspelt name of a secret is near to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The place where a value was given. ``hidden``: its text came from elsewhere and is not
+    shown. ``lines``: those of its file; ``secret``: the numbers, from 0, of those that are not
     shown."""
 
     source: str
     span: Span | None = None
     hidden: bool = False
+    lines: tuple[str, ...] = field(default=(), repr=False)
+    secret: frozenset[int] = frozenset()
+
+    @property
+    def excerpt(self) -> str | None:
+        """The line, unless it may hold a secret."""
+        number = -1 if self.span is None else self.span.line - 1
+        if number in self.secret or number not in range(len(self.lines)):
+            return None
+        line = self.lines[number]
+        written_out = re.sub(_REFERENCE, "", line)
+        return None if "@" in line or redact_text(written_out) != written_out else line
 
 
 class Reader:
@@ -124,6 +144,9 @@ class Reader:
         read."""
         documents = read_documents(text, here.source, path, self._is_text)
         for document in documents:
+            secret = here.secret | _secret_lines(document, shape, path)
+            here = replace(here, lines=document.places.lines, secret=secret)
+        for document in documents:
             for place, problem in document.problems.items():
                 span = here.span and problem.span
                 self._refuse(place, problem.message, replace(here, span=span), problem.allowed)
@@ -149,16 +172,16 @@ class Reader:
     ) -> Any:
         """The value of a document, fit for the model, with all that is in it."""
         at = replace(here, span=here.span and document.places.span(path, at="key"))
+        if not path:  # no line is that of the whole
+            at = replace(at, lines=())
         self._origins[path] = at
         if value is None:
-            return _empty(shape)
+            return UNREADABLE if path in self._faulty else _empty(shape)
         if shape is not None and shape.form is Form.VALUE:
             if isinstance(value, str):
                 return self._text(value, shape)
-            kind, target = (
-                next(iter(value.items()), ("", None)) if isinstance(value, dict) else ("", None)
-            )
-            if kind in _REFERENCES and isinstance(target, str) and len(value) == 1:
+            if _is_reference(value):
+                ((kind, target),) = value.items()
                 return self._referred(kind, target, shape, path, at)
         if isinstance(value, dict | list):
             entries = value.items() if isinstance(value, dict) else enumerate(value)
@@ -178,7 +201,8 @@ class Reader:
     def _referred(
         self, kind: str, target: str, shape: Shape, path: SettingPath, here: Origin
     ) -> Any:
-        """The value that ``{file: …}`` or ``{env: …}`` points to."""
+        """The value that ``{file: …}`` or ``{env: …}`` points to; one that no setting can have
+        where there is none, so that nothing is said of settings that go with it."""
         self._origins[path] = replace(here, hidden=True)
         if kind == "env":
             found = self._environ.get(target)
@@ -188,7 +212,7 @@ class Reader:
         else:
             found = self._contents(self._folder / Path(target).expanduser(), path, here)
         if found is None:
-            return None
+            return UNREADABLE
         return SecretStr(found) if _is_property(shape) else self._text(found, shape)
 
     def _contents(self, file: Path, path: SettingPath, here: Origin) -> str | None:
@@ -272,7 +296,49 @@ def _name(path: SettingPath) -> str:
 
 
 def _problem(message: str, at: Origin, allowed: str | None) -> Problem:
-    return Problem(message, at.source, at.span, allowed=allowed)
+    return Problem(message, at.source, at.span, at.excerpt, allowed=allowed)
+
+
+def _is_reference(value: Any) -> bool:
+    if not isinstance(value, dict) or len(value) != 1:
+        return False
+    ((kind, target),) = value.items()
+    return kind in _REFERENCES and isinstance(target, str)
+
+
+def _secret_lines(document: Document, shape: Shape, path: SettingPath) -> frozenset[int]:
+    """The numbers of the lines in which a secret may be written out. Of text that is not YAML it
+    may be anywhere behind the first key that names one."""
+    if document.data is UNREADABLE:
+        before = takewhile(lambda line: not _names_one(line), document.places.lines)
+        return frozenset(range(sum(1 for _ in before), len(document.places.lines)))
+    marks = (document.places.values[each] for each in _secrets(document.data, shape, path))
+    return frozenset(n for mark in marks for n in range(mark.line, mark.end_line + 1))
+
+
+def _names_one(line: str) -> bool:
+    return any(_may_name_one(key[1]) and not key[2] for key in _KEY.finditer(line))
+
+
+def _may_name_one(name: str) -> bool:
+    """Tell whether a name names a secret, or was perhaps meant to."""
+    return names_a_secret(name) or nearest(name, _SECRET_NAMES) is not None
+
+
+def _secrets(value: Any, shape: Shape | None, path: SettingPath) -> Iterator[SettingPath]:
+    """Yield the paths of values that are secret by their type or their name."""
+    if _is_reference(value):
+        return
+    by_type = shape is not None and SecretStr in shape.types and not _is_property(shape)
+    if by_type or (path and names_a_secret(str(path[-1]))):
+        yield path
+    elif isinstance(value, dict | list):
+        for name, item in value.items() if isinstance(value, dict) else enumerate(value):
+            inner = shape and shape.child(name)
+            if inner is None and isinstance(name, str) and _may_name_one(name):
+                yield (*path, name)
+            else:
+                yield from _secrets(item, inner, (*path, name))
 
 
 def _empty(shape: Shape | None) -> Any:

@@ -99,10 +99,12 @@ class Input(SettingsSection):
         KAFKA_TIMESTAMP,
         "Column of the event time, as `a.b.c`; `kafka_timestamp` is the record's own.",
     )
-    event_time_unit: Literal["auto", "millis", "micros", "seconds"] = setting(
+    event_time_unit: Literal["auto", "millis", "micros", "seconds", "iso"] = setting(
         "auto",
         "Unit of a plain `long` event time; `auto` follows the logical type and takes a plain "
-        "`long` as milliseconds.",
+        "`long` as milliseconds. Text needs a unit: `iso` for ISO 8601 "
+        "(`2026-01-31T12:00:00.000Z`; UTC unless an offset is given), another one for whole "
+        "numbers in text.",
     )
 
     @model_validator(mode="after")

@@ -135,6 +135,8 @@ class Explainer:
             message = f"{name} must be {_EXPECTED[kind]}, found {_typed(value)}"
             if kind == "string_type" and isinstance(value, bool | int | float | date):
                 allowed = _QUOTED
+            elif kind == "list_type":
+                allowed = _as_list(value)
         elif kind == "refused":
             allowed = context["allowed"]
             if context["wrong"]:
@@ -185,6 +187,15 @@ def _plain(value: object) -> str:
         return "a list"
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return f"`{textwrap.shorten(text, _LONGEST, placeholder=' ...')}`"
+
+
+def _as_list(value: object) -> str | None:
+    """The value as the list that was meant."""
+    if isinstance(value, Mapping):
+        return "a list: `- ` before the first key of each item"
+    if value is None or value is HIDDEN or isinstance(value, list | tuple):
+        return None
+    return f"a list, also of one: `[{_plain(value).strip('`')}]`"
 
 
 def _typed(value: object) -> str:

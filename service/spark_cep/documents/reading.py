@@ -209,7 +209,10 @@ class _Reader:
                 first = self.keys[here].line + 1
                 self.keys[here] = _mark(key_node)
                 message = f"the key `{name}` is given twice, first in line {first}"
-                self._refuse(message, here, "each key once")
+                allowed = "each key once"
+                if path and isinstance(path[-1], int):
+                    allowed += f"; `- ` begins the next item of the list: `- {name}: …`"
+                self._refuse(message, here, allowed)
             else:
                 self._entry(data, name, key_node, value_node, path, depth)
         for merge in merges:

@@ -24,6 +24,13 @@ _COMPLETE = (
     "quotes around the whole value: one that begins with a quote or a bracket ends where that is"
     " closed"
 )
+_NO_DASH = "an item of the list does not begin with `- `"
+_NO_BLANK = "`-` needs a blank behind it"
+_DASH = re.compile(r"\s*-[\w{]")
+_ITEM = "`- ` at the beginning of each item of a list"
+#: In braces: a key, and text without quotes up to where YAML ends it.
+_FLOW_VALUE = re.compile(r"([^\s:,{}\[\]'\"]+): +([^\s'\"{}\[\],&*!|>%@`#][^{}\[\],]*)")
+_KEY = re.compile(r"\s*([\w.-]+):")
 _KEY_AND_VALUE = re.compile(r"\s*(?:- +)*([^\s:#'\"]+): +(\S.*)")
 
 
@@ -66,15 +73,9 @@ def _marked(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault
     fault = partial(_SyntaxFault, line, column)
     if isinstance(error, LimitError):
         return fault(problem, str(error.note))
-    if context == "while scanning a quoted scalar" and error.context_mark is not None:
-        opened, allowed = error.context_mark, "the same quote at the end of the text"
-        message = "the quote that opens here is not closed"
-        return _SyntaxFault(opened.line, opened.column, message, allowed)
-    if problem == "mapping values are not allowed here":
-        return fault(*_second_colon(lines[line], column))
-    if problem == "could not find expected ':'" and error.context_mark is not None:
-        key = error.context_mark
-        return _SyntaxFault(key.line, key.column, "`:` is missing after this key", "`key: value`")
+    known = _known(error, lines) or _of_list(error, lines)
+    if known is not None:
+        return known
     if "cannot start any token" in problem:
         sign = lines[line][column : column + 1]
         if sign == "\t":
@@ -86,8 +87,68 @@ def _marked(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault
     if problem == "expected <block end>, but found '<scalar>'":
         return fault("text follows a value that is complete", _COMPLETE)
     in_flow = context.startswith("while parsing a flow") and "<stream end>" not in problem
+    cut = _cut_short(lines, line, column) if in_flow else None
     message = ", ".join(filter(None, (context, problem)))
-    return fault(message, _IN_FLOW if in_flow else _ALLOWED)
+    return cut or fault(message, _IN_FLOW if in_flow else _ALLOWED)
+
+
+def _known(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault | None:
+    """Return the fault of a quote that is open, or of a colon too few or too many."""
+    began, mark = error.context_mark, error.problem_mark
+    if error.context == "while scanning a quoted scalar" and began is not None:
+        allowed = "the same quote at the end of the text"
+        open_quote = _SyntaxFault(
+            began.line, began.column, "the quote that opens here is not closed", allowed
+        )
+        return _cut_short(lines, began.line, began.column) or open_quote
+    if error.problem == "mapping values are not allowed here" and mark is not None:
+        dash = _DASH.match(lines[mark.line - 1]) if mark.line else None
+        if dash is not None:
+            return _SyntaxFault(mark.line - 1, dash.end() - 2, _NO_BLANK, _ITEM)
+        return _SyntaxFault(mark.line, mark.column, *_second_colon(lines[mark.line], mark.column))
+    if error.problem == "could not find expected ':'" and began is not None:
+        is_item = lines[began.line][began.column : began.column + 1] in ("{", "[")
+        if is_item:
+            return _SyntaxFault(began.line, began.column, _NO_DASH, _ITEM)
+        message = "`:` is missing after this key"
+        return _SyntaxFault(began.line, began.column, message, "`key: value`")
+    return None
+
+
+def _of_list(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault | None:
+    """Return the fault of an item without ``- ``."""
+    problem, mark = error.problem or "", error.problem_mark
+    if mark is None or not problem.startswith("expected <block end>, but found "):
+        return None
+    if error.context == "while parsing a block collection":
+        return _SyntaxFault(mark.line, mark.column, _NO_DASH, _example(lines[mark.line]))
+    if problem.endswith(("'-'", "'<block sequence start>'")):
+        message = "`- ` begins an item of a list whose first item has none"
+        return _SyntaxFault(mark.line, mark.column, message, _ITEM)
+    return None
+
+
+def _cut_short(lines: tuple[str, ...], number: int, column: int) -> _SyntaxFault | None:
+    """Return the fault of text in braces, without quotes, that a sign of YAML's cuts short before
+    ``column``: what is left of it has a quote or bracket that is open, or it ends at a bracket."""
+    line = lines[number] if number < len(lines) else ""
+    found = [match for match in _FLOW_VALUE.finditer(line) if match.end() <= column]
+    if not found or found[-1].end() >= len(line):
+        return None
+    key, text = found[-1].groups()
+    sign = line[found[-1].end()]
+    is_open = text.count("(") > text.count(")") or any(text.count(q) % 2 for q in "'\"")
+    if not is_open and sign not in "[{":
+        return None
+    # The value itself is not repeated: it may be a secret of the settings.
+    message = f"text with `{sign}` in it needs quotes inside `{{…}}` and `[…]`"
+    allowed = f'quotes around the whole value: `{key}: "…"`'
+    return _SyntaxFault(number, found[-1].end(), message, allowed)
+
+
+def _example(line: str) -> str:
+    key = _KEY.match(line)
+    return _ITEM if key is None else f"{_ITEM}: `- {key[1]}: …`"
 
 
 def _second_colon(line: str, column: int) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from spark_cep.columns.compilation import FOREVER, I64, NONE
 from spark_cep.columns.packed_columns import PackedColumn, PackedColumns, blocks, damaged
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Flags, Vector, no_texts, nulls_like
+from spark_cep.errors import RESTORE, StateError
 from spark_cep.matcher.batch.events import EventTable, micros_or_none
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.engine import Remembered
@@ -57,6 +58,9 @@ _OF_BATCH = (
     *((_EVENTS_OF_BATCH, name) for name in ("key", "mask", "micros", *_EVENT, "payload")),
 )
 _PLACE = {column: place for place, column in enumerate(_OF_STATE)}
+#: Of a table whose rows are different, some column takes a byte a row at least: a block has not
+#: many times as many rows as bytes.
+_MOST_ROWS_OF_BYTE = 16
 
 
 class _Rows(NamedTuple):
@@ -155,14 +159,15 @@ def encode_batch(batch: InputBatch) -> bytes:
 
 def decode_batch(data: bytes) -> InputBatch:
     """The events that :func:`encode_batch` wrote. StateError when they are damaged."""
-    packed = PackedColumns(BATCH, [data], [table for table, _ in _OF_BATCH])
+    packed = _packed(BATCH, [data], _OF_BATCH)
     rows = packed.rows(_EVENTS_OF_BATCH)
     masks = _as_bytes(packed.vector(1, packed.rows(_MASKS)))
+    keys = _as_bytes(packed.vector(0, packed.rows(_KEYS))).compacted()
     return InputBatch(
-        _as_bytes(packed.vector(0, packed.rows(_KEYS))).compacted(),
+        keys,
         [int.from_bytes(masks.value(row) or b"", "little") for row in range(len(masks))],
-        packed.numbers(2, rows),
-        packed.numbers(3, rows),
+        _among(packed.numbers(2, rows), len(keys), "the key of an event"),
+        _among(packed.numbers(3, rows), len(masks), "the conditions of an event"),
         replace(_events(packed, 5, rows), micros=micros_or_none(packed.numbers(4, rows))),
     )
 
@@ -178,7 +183,7 @@ class StoredKeys:
 
     def __init__(self, stored: Sequence[Sequence[bytes]], rules: Mapping[int, int]) -> None:
         blocks = [block for bucket in stored for block in bucket]
-        self._packed = PackedColumns(STATE, blocks, [table for table, _ in _OF_STATE])
+        self._packed = _packed(STATE, blocks, _OF_STATE)
         self._rules = rules
         self._homes = np.repeat(np.arange(len(stored)), [len(bucket) for bucket in stored])
         #: How many rows each bucket has.
@@ -230,7 +235,10 @@ class StoredKeys:
             read = partial(self._column, table, rows=instances)
             of_instances = stored.due(read)
             of_instances[_now(read("rule"), self._rules) == NONE] = FOREVER
-            np.minimum(due, _least_of(of_instances, self._column(_KEYS, table, rows)), out=due)
+            counts = self._column(_KEYS, table, rows)
+            if counts.min(initial=0) < 0 or int(counts.sum()) != len(instances):
+                raise damaged()
+            np.minimum(due, _least_of(of_instances, counts), out=due)
         return rows, due
 
     def _remembered(self, rows: I64) -> Flags:
@@ -250,8 +258,13 @@ class StoredKeys:
         counts = self._packed.numbers(place, rows)
         starts = self._packed.starts[table]
         first = self._packed.sums(place, starts, rows)
-        if len(rows) and (counts.min() < 0 or first[-1] + counts[-1] > starts[-1]):
-            raise damaged()
+        if len(rows):
+            # Each before the next, so that all together are no more than there are.
+            ends = first + counts
+            if counts.min() < 0 or first[0] < 0 or (ends[:-1] > first[1:]).any():
+                raise damaged()
+            if ends[-1] > starts[-1]:
+                raise damaged()
         return np.repeat(first - _starts(counts), counts) + np.arange(counts.sum()), counts
 
     def chosen(self, rows: I64) -> KeysState:
@@ -265,12 +278,12 @@ class StoredKeys:
             self.texts(rows).compacted(),
             _events(self._packed, _PLACE[_EVENTS_OF_STATE, "time"], events),
             np.repeat(np.arange(len(rows)), of_keys),
-            *(self._part(engine, rows, _starts(of_keys)) for engine in range(len(ENGINES))),
+            *(self._part(engine, rows, of_keys) for engine in range(len(ENGINES))),
         )
         return _known(state)
 
-    def _part(self, engine: int, rows: I64, first_event: I64) -> Any:
-        """The state of an engine for some keys; ``first_event``: by key."""
+    def _part(self, engine: int, rows: I64, of_keys: I64) -> Any:
+        """The state of an engine for some keys; ``of_keys``: the number of events of each."""
         stored, of_instances = ENGINES[engine], _INSTANCES[engine]
         instances, counts = self._of_rows((_KEYS, of_instances), of_instances, rows)
         if not len(instances):
@@ -292,12 +305,21 @@ class StoredKeys:
                 table.columns, self._packed.several(first, count, at), strict=True
             ):
                 found[name] = column
+        first_event = _starts(of_keys)
         for table in stored.tables:
             found, key = tables[table.name], keys[table.name]
             for name in table.events:
+                what = f"column {name} of {table.name}"
+                _among(found[name], of_keys[key], what)
                 found[name] += first_event[key].astype(found[name].dtype)
             for name, of in table.rows.items():
-                inner = found[name] != NONE
+                what = f"column {name} of {table.name}"
+                sizes = np.bincount(keys[of], minlength=len(rows))
+                own = of == table.name
+                # A row refers to rows before it: such links have an end.
+                most = np.arange(len(found)) - starts[of][key] if own else sizes[key]
+                inner = found[name] != NONE if own else np.ones(len(found), bool)
+                _among(found[name][inner], most[inner], what)
                 found[name][inner] += starts[of][key[inner]].astype(found[name].dtype)
         tables["instances"]["key"] = instance_key
         tables["instances"]["rule"] = _now(tables["instances"]["rule"], self._rules)
@@ -341,12 +363,33 @@ def _least_of(values: I64, counts: I64) -> I64:
 
 def _now(rules: I64, numbers: Mapping[int, int]) -> I64:
     """The numbers that rules have now, ``NONE`` where there is none."""
-    most = int(rules.max(initial=0))
-    now = np.full(most + 1, NONE, np.int64)
-    for name, number in numbers.items():
-        if name <= most:
-            now[name] = number
-    return now[rules]
+    now = np.full(len(rules), NONE, np.int64)
+    if numbers:
+        names = np.array(sorted(numbers), np.int64)
+        place = np.minimum(np.searchsorted(names, rules), len(names) - 1)
+        known = names[place] == rules
+        now[known] = np.array([numbers[name] for name in names.tolist()], np.int64)[place[known]]
+    return now
+
+
+def _packed(
+    form: int, stored: Sequence[bytes], columns: Sequence[tuple[int, Any]]
+) -> PackedColumns:
+    """Blocks with these columns. StateError when one has more rows than it can have."""
+    packed = PackedColumns(form, stored, [table for table, _ in columns])
+    sizes = np.array([len(block) for block in stored], np.int64)
+    if (packed.counts > sizes * _MOST_ROWS_OF_BYTE).any():
+        raise damaged()
+    return packed
+
+
+def _among(numbers: I64, most: I64 | int, what: str) -> I64:
+    """The numbers, which are places among ``most``. StateError when one is not."""
+    wrong = (numbers < 0) | (numbers >= most)
+    if wrong.any():
+        found = int(numbers[np.argmax(wrong)])
+        raise StateError(f"the stored state is damaged: {what} is {found}; {RESTORE}")
+    return numbers
 
 
 def _event_columns(table: int, events: EventTable) -> list[PackedColumn]:
@@ -362,6 +405,8 @@ def _event_columns(table: int, events: EventTable) -> list[PackedColumn]:
 def _events(packed: PackedColumns, first: int, rows: I64) -> EventTable:
     """Events whose columns begin with the ``first``."""
     time, topic, partition, offset, kind = packed.several(first, len(_EVENT), rows)
+    for numbers in (topic, partition, kind):
+        _among(numbers, 1 << 31, "the topic, partition or type of an event")
     payload = first + len(_EVENT)
     original = _as_bytes(packed.vector(payload, rows))
     columns = [packed.vector(column, rows) for column in range(payload + 1, packed.columns)]
@@ -377,7 +422,8 @@ def _events(packed: PackedColumns, first: int, rows: I64) -> EventTable:
 
 
 def _as_bytes(column: Vector) -> Bytes:
-    assert isinstance(column, Bytes)
+    if not isinstance(column, Bytes):
+        raise damaged()
     return column
 
 

@@ -32,10 +32,12 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from spark_cep.errors import StartError
 from spark_cep.observability.access import Access
+from spark_cep.observability.logs import logger
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+_log = logger(__name__)
 _REQUEST_SECONDS: Final = 10.0
 """From its connection on, a client has so long to ask and to take the answer."""
 _MOST_CONNECTIONS: Final = 64
@@ -63,10 +65,17 @@ class Verdict:
 class Health:
     """The last known state of the service. Safe to call from any thread.
 
-    ``clock`` gives seconds and never goes back; only differences count.
+    ``clock`` gives seconds and never goes back; only differences count. ``pages``: where they are,
+    for the log.
     """
 
-    def __init__(self, stall_limit_ms: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stall_limit_ms: int,
+        clock: Callable[[], float] = time.monotonic,
+        pages: str | None = None,
+    ) -> None:
+        self._pages: Final = pages
         self._limit: Final = stall_limit_ms / 1000
         self._clock: Final = clock
         self._lock: Final = threading.Lock()
@@ -85,10 +94,12 @@ class Health:
     def ready(self) -> None:
         """The query runs: rules are compiled, Spark is up. From now on progress is expected."""
         with self._lock:
-            if self._phase is LifePhase.STARTING:
-                self._phase = LifePhase.READY
-                self._expected = True
-                self._progress = self._clock()
+            if self._phase is not LifePhase.STARTING:
+                return
+            self._phase = LifePhase.READY
+            self._expected = True
+            self._progress = self._clock()
+        _log.info("ready", pages=self._pages)
 
     def progressed(self) -> None:
         """A batch ended, or the query reported that there was nothing to do."""

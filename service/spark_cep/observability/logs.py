@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final, Literal, TextIO
 
 import structlog
@@ -48,6 +49,12 @@ EVENT_NAME: Final = "event_name"
 LIBRARY_LOG: Final = "library_log"
 """The event of a line that a library logs."""
 
+_OF_LIBRARIES: Final = (LIBRARY_LOG, "spark_log")
+"""Events of which a terminal shows the logger, too."""
+
+_FOR_MACHINES: Final = ("run", "query", "meanwhile")
+"""Values that a terminal does not show."""
+
 _RESERVED: Final = ("thread", "exception")
 """Values that a record of Python's logging cannot carry as an extra: given with ``_`` behind."""
 
@@ -76,7 +83,10 @@ def configure(
     ]
     render: list[Processor] = [structlog.processors.JSONRenderer(default=str)]
     if for_people:
-        render = [_without_controls, structlog.dev.ConsoleRenderer(colors=out.isatty())]
+        console = structlog.dev.ConsoleRenderer(
+            colors=out.isatty(), pad_event_to=0, pad_level=False, sort_keys=False
+        )
+        render = [_without_controls, _for_people, console]
     handler = logging.StreamHandler(out)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -185,6 +195,21 @@ def _without_controls(_logger: Any, _method: str, event: EventDict) -> EventDict
     return {
         name: printable_lines(value) if isinstance(value, str) else value
         for name, value in event.items()
+    }
+
+
+def _for_people(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """A processor for a terminal: the local time of day, and what a person reads of a line."""
+    moment = datetime.fromisoformat(event["timestamp"]).astimezone()
+    shown = {**event, "timestamp": f"{moment:%H:%M:%S}"}
+    if event["event"] not in _OF_LIBRARIES:
+        shown.pop("logger", None)
+    return {
+        name: ", ".join(f"{key} {item}" for key, item in value.items())
+        if isinstance(value, Mapping)
+        else value
+        for name, value in shown.items()
+        if name not in _FOR_MACHINES
     }
 
 

@@ -184,6 +184,16 @@ WATERMARK_LAG = Gauge(
     "spark_cep_watermark_lag_seconds",
     "How far the watermark is behind the clock; NaN before there is a watermark.",
 )
+WATERMARK_AHEAD = Gauge(
+    "spark_cep_watermark_ahead_seconds",
+    "How far the watermark is ahead of the clock, so that events of now are late; NaN before there "
+    "is a watermark.",
+)
+EVENTS_WAITING = Gauge(
+    "spark_cep_events_waiting",
+    "Events read that wait for the watermark, since the last batch; one that rules with different "
+    "keys read counts for each key.",
+)
 NEWEST_EVENT = Gauge(
     "spark_cep_newest_event_timestamp_seconds",
     "Largest event time read from the partition, in seconds since 1970: the smallest of them holds "

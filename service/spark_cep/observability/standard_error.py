@@ -20,9 +20,14 @@ _EXTRA: Final = {EVENT_NAME: "driver_output"}
 
 
 def take_in_standard_error() -> None:
-    """From now on log what Python code of this process writes to standard error, and, in one line
-    each, exceptions that end a thread or a server's request."""
+    """From now on log what Python code of this process writes to standard error, and do as
+    :func:`take_in_exceptions`."""
     sys.stderr = _LoggedLines()
+    take_in_exceptions()
+
+
+def take_in_exceptions() -> None:
+    """From now on log, in one line each, exceptions that end a thread or a server's request."""
     threading.excepthook = _thread_failed
     socketserver.BaseServer.handle_error = _request_failed  # type: ignore[assignment, method-assign]
 

@@ -51,6 +51,8 @@ def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
         return []
     expressions = [(measure.expression, measure.start) for measure in query.measures]
     expressions += [(e, query.define_starts[variable]) for variable, e in query.defines.items()]
+    if query.where is not None:
+        expressions.append((query.where, query.where_start))
     warnings = [
         problem.moved(start)
         for expression, start in expressions

@@ -6,7 +6,7 @@ import numpy as np
 
 from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.output.avro_results import AvroResults
-from spark_cep.codecs.output.result_columns import FieldColumns
+from spark_cep.codecs.output.result_columns import columns_of, row_ids
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
 from spark_cep.columns.loops.text_hash import place_hashes
@@ -69,5 +69,6 @@ def _encode_nothing() -> None:
         ResultKind.MATCH, (), no_texts(), Names(), i32, i64, i64, np.zeros(0, np.uint8), i64, i32,
         EventTable.empty(), nothing_named(),
     )  # fmt: skip
-    columns = FieldColumns(nothing)
+    columns = columns_of(nothing)
     columns.encoded(AvroResults(0, 0, 0, 0).values("match", columns, 0))
+    row_ids(columns, columns.ids, columns.row, columns.row)

@@ -135,7 +135,8 @@ class Runner:
             self._matcher.open(*state.groups[number])
             group = self._matcher.begin(number, taken, state.written)
             if batch.watermark is not None:
-                group.clock.reach(batch.watermark)
+                read = [time for _, _, time in self._packer.times.partitions if time is not None]
+                group.clock.reach(batch.watermark, max(read, default=BEGINNING))
             for outputs in self._matcher.run(group, taken):
                 results.outputs.add(outputs if self._columns else outputs.as_objects())
             self._matcher.end(group, written)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from spark_cep.columns.compilation import compilation_noticed
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import Problem
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.model import Coordinates, LateEvent, TakenEvent
+from spark_cep.model import Coordinates, DeadLetter, LateEvent, TakenEvent
 from spark_cep.pattern.tree import Rule
 from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.wire.control import ControlRecord
@@ -27,6 +29,7 @@ from spark_cep.testkit.results import (
     OpenMatch,
     SentEvent,
 )
+from spark_cep.testkit.sent_types import SentTypes
 from spark_cep.testkit.times import (
     Instant,
     duration_ms,
@@ -40,6 +43,17 @@ _END_OF_TIME = 1 << 62
 _MOST_EXPLAINED = 100
 #: Results come in one order, so there is one key group.
 _SETTINGS = RunSettings(late_events="all", key_groups=1)
+
+
+def _begins() -> None:
+    sys.stderr.write(
+        "spark-cep: compiling for this machine, which it does once and which takes up to two"
+        " minutes; `spark-cep prepare` does it beforehand\n"
+    )
+
+
+def _ends(seconds: float) -> None:
+    sys.stderr.write(f"spark-cep: compiled in {seconds:.0f} s\n")
 
 
 class RuleTest:
@@ -80,13 +94,16 @@ class RuleTest:
         self._disorder = None if allowed_disorder is None else duration_ms(allowed_disorder)
         self._plan = compile_rules(self._rules.enabled, self._inputs.record_types)
         self._values = ValueInputs(self._inputs.record_types)
-        self._runner = Runner(self._plan, self._values, _SETTINGS)
+        self._sent_types = SentTypes(self._rules.enabled)
+        with compilation_noticed(_begins, _ends):
+            self._runner = Runner(self._plan, self._values, _SETTINGS)
         self._watermark = self._followed(BEGINNING)
         self._outputs = Outputs()
         self._late: list[LateEvent] = []
         self._step_names = {plan.rule.id: plan.steps for plan in self._plan.plans}
         self._sent: list[SentEvent] = []
         self._event_at: dict[Coordinates, SentEvent] = {}
+        self._misfits: dict[Coordinates, Mapping[tuple[str, str], Problem]] = {}
         self._arrived: list[ValueRecord] = []
 
     # What the test does.
@@ -106,7 +123,8 @@ class RuleTest:
 
         ``at`` is its event time, by default the clock's, which it does not move. ``input`` names
         the input, by default the only one, and ``of_type`` the record type. ``ValueError`` when
-        there is no such input, record type or column, or a value does not fit the schema.
+        there is no such input, record type or column, or a value does not fit the schema. Without a
+        schema, a rule that cannot compute with a value is in :attr:`warnings`.
         """
         given = {**(values or {}), **columns}
         time = self._now * 1_000 if at is None else instant_micros(at, self._now)
@@ -119,6 +137,8 @@ class RuleTest:
         event = SentEvent(number, moment(time // 1_000), given, source, record, place)
         self._sent.append(event)
         self._event_at[place] = event
+        if not self._inputs.types:
+            self._misfits[place] = self._sent_types.check(source, of_type, given)
         self._arrived.append(value)
         return event
 
@@ -161,8 +181,9 @@ class RuleTest:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """Warnings about the rules, also against the schemas."""
-        return (*self._rules.warnings, *self._inputs.warnings)
+        """Warnings about the rules, also against the schemas, or else the values sent."""
+        sent = self._sent_types.warnings
+        return (*self._rules.warnings, *self._inputs.warnings, *sent)
 
     @property
     def now(self) -> datetime:
@@ -265,7 +286,7 @@ class RuleTest:
             FailedEvent(
                 self._event_at[letter.at],
                 letter.reason,
-                letter.detail,
+                self._detail(letter),
                 letter.rule_id,
                 letter.step,
             )
@@ -297,6 +318,8 @@ class RuleTest:
         ]
         if not self.rows:  # most rules have none
             del sections[1]
+        for warning in self._sent_types.warnings:
+            lines.append(f"warning: {warning.render()}")
         for title, found in sections:
             lines.append(f"{title}:{'' if found else ' none'}")
             lines += [f"  {each!r}" for each in found]
@@ -340,7 +363,8 @@ class RuleTest:
         if self._arrived or watermark > self._watermark:
             arrived, self._arrived = self._arrived, []
             before = ControlRecord(lower_bound=self._watermark)
-            found = self._runner.apply(Batch(records_of(arrived), before, watermark))
+            with compilation_noticed(_begins, _ends):
+                found = self._runner.apply(Batch(records_of(arrived), before, watermark))
             self._watermark = max(self._watermark, watermark)
             found.outputs.dead_letters.sort(key=lambda letter: self._event_at[letter.at].number)
             self._outputs.add(found.outputs)
@@ -351,6 +375,12 @@ class RuleTest:
             name: tuple(self._event_at[event.at] for event in taken)
             for name, taken in steps.items()
         }
+
+    def _detail(self, letter: DeadLetter) -> str:
+        """The reason in words: where a value had the wrong type, that."""
+        place = (letter.rule_id or "", letter.step or "")
+        misfit = self._misfits.get(letter.at, {}).get(place)
+        return letter.detail if misfit is None else f"{misfit.message}: {misfit.allowed}"
 
     def _open_matches(self) -> list[OpenMatch]:
         self._settle(self._watermark)

@@ -129,3 +129,27 @@ def test_warnings_and_threads() -> None:
     )
     assert "for how long" not in section(explanation, "What a key")
     assert section(explanation, "Rule").count("window            none") == 1
+
+
+def test_rows_of_a_sub_query() -> None:
+    """The rows that there are, the order of equal times, and what SELECT computes."""
+    text = (
+        "id: r\nsql: SELECT low * 2 AS twice, symbol FROM (SELECT * FROM ticks t WHERE t.price > 1)"
+        " MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts, seq DESC, price NULLS FIRST"
+        " MEASURES a.price AS low PATTERN (a b) DEFINE b AS price > 1)"
+    )
+    (loaded,) = load_rules(text, "r.yaml")
+    assert loaded.rule.query is not None
+    plan = plan_query(loaded.rule.query)
+    explanation = explain_query(loaded.rule, plan, loaded.warnings)
+    lines = [line.split("  ") for line in section(explanation, "Rule").split("\n")]
+    head = {line[1]: line[-1].strip() for line in lines}
+    assert head["rows are"] == "events where price > 1"
+    assert head["equal times"] == "ordered by seq DESC, price NULLS FIRST"
+    assert section(explanation, "Columns") == (
+        "  twice   low * 2, of columns of the result\n  symbol  the column symbol"
+    )
+    # The condition is that of `b`, too: one bit of the event, without which it is no row.
+    assert [str(atom) for atom in plan.event_atoms] == ["price > 1"]
+    assert (str(plan.relevant), plan.strict) == ("c0", False)
+    assert "where price > 1" in str(plan)

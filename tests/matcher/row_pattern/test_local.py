@@ -215,3 +215,27 @@ def test_why_a_skip_failed() -> None:
         "AFTER MATCH SKIP failed: the row to skip to is the match's first, where it would be found "
         "again (SKIP_TO_MATCH_START); match 1 of the key"
     )
+
+
+@pytest.mark.parametrize(
+    ("clause", "matches", "timeouts"),
+    [
+        ("MEASURES v AS m PATTERN (A B) {} DEFINE A AS v = 1 AND NEXT(v) = 2", [], [{}]),
+        (
+            "MEASURES v AS m PATTERN (A B) {} DEFINE A AS v = 1, B AS NEXT(v) = 3",
+            [],
+            [{"A": 1}, {"A": 1}],
+        ),
+        ("MEASURES NEXT(v) AS m PATTERN (A A) {} DEFINE A AS v = 1", [], []),
+        ("MEASURES v AS m PATTERN (A A) {} DEFINE A AS v = 1", [1], []),
+    ],
+)
+def test_next_at_the_end_of_within(
+    clause: str, matches: list[int], timeouts: list[dict[str, int]]
+) -> None:
+    """A row that NEXT leaves undecided is not in the timeout; a measure waits beyond WITHIN."""
+    job = _job(clause.format("WITHIN INTERVAL '5' MILLISECONDS"))
+    job.advance([_record(0, 1, "x", 1), _record(1, 2, "x", 1)], 100)
+    assert [each.measures["m"] for each in job.outputs.matches] == matches
+    found = [{v: len(rows) for v, rows in each.steps.items()} for each in job.outputs.timeouts]
+    assert found == timeouts

@@ -11,6 +11,7 @@ from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.row_pattern.found import SkipFault
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.sql.query import Computed
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
 from tests.matcher.row_pattern.clauses import row
 from tests.reference.row_pattern import KeyState, RowPatternMatcher
@@ -32,12 +33,14 @@ def _row(plan: RowPatternPlan, time: int, text: str, value: int | None = 0) -> E
 def rows_of(plan: RowPatternPlan, results: Sequence[Result]) -> list[tuple[Any, ...]]:
     """The rows of the result with the columns of the query."""
     places = {path: place for place, path in enumerate(plan.columns)}
+    sources = [each.source for each in plan.query.outputs]
     return [
         tuple(
-            output.measures[column.source]
-            if isinstance(column.source, int)
-            else output.row.columns[places[column.source]]
-            for column in plan.query.outputs
+            output.row.columns[places[source]]
+            if isinstance(source, tuple)
+            else output.measures[source]
+            for source in sources
+            if not isinstance(source, Computed)
         )
         for result in results
         if isinstance(result, (MatchFound, Unmatched))

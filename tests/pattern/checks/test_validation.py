@@ -243,9 +243,31 @@ def test_not_step_that_gives_way_is_warned_about() -> None:
     assert messages(rule(A, n, m, p, B))[1] == [warning.format("n", "p"), warning.format("m", "p")]
     for accepted in ((A, n, m, B), (A, p, n, B), (A, p, n), (A, n, B, p), (A, n, B, m)):
         assert messages(rule(*accepted)) == ([], [])
-    assert messages(rule(replace(A, times=LOOP), n, p, B)) == ([], [])
+    between = "`n` also forbids an event between two repetitions of `a`, not only behind the last"
+    assert messages(rule(replace(A, times=LOOP), n, p, B)) == ([], [between])
     looping_group = Step("g", group=(replace(A, times=LOOP),))
-    assert messages(rule(looping_group, n, p, B)) == ([], [])
+    assert messages(rule(looping_group, n, p, B)) == ([], [between])
+
+
+def test_not_step_between_repetitions_is_warned_about() -> None:
+    """Only ``not_followed_by`` directly behind a step that others may interrupt."""
+    n = Step("n", after=Contiguity.NOT_FOLLOWED_BY, where=parse("x = 3"))
+    p = replace(n, name="p", after=Contiguity.NOT_NEXT)
+    twice = replace(A, times=Times(2, 2))
+    for first in (twice, replace(A, times=Times(1, 2)), replace(A, times=LOOP)):
+        (warning,) = messages(rule(first, n, B))[1]
+        assert warning.startswith("`n` also forbids an event between two repetitions of `a`")
+        assert len(messages(rule(first, n))[1]) == 1
+    group = Step("g", group=(A, B), times=Times(2, 2))
+    assert "repetitions of `g`" in messages(rule(group, n, replace(B, name="c")))[1][0]
+    for silent in (
+        (A, n, B),
+        (twice, p, B),
+        (twice, p, n, B),
+        (twice, B, n),
+        (replace(twice, loop=Loop.CONSECUTIVE), n, B),
+    ):
+        assert messages(rule(*silent)) == ([], [])
 
 
 def test_endless_loop_is_warned_about() -> None:

@@ -9,9 +9,9 @@ import pytest
 from spark_cep.pattern.expressions import ColumnPath, TextProblem
 from spark_cep.pattern.sql import endless_parts, load_query, order_problems, stream_warnings
 from spark_cep.pattern.sql.query import Query
-from spark_cep.pattern.types import BIGINT, STRING, RecordType
+from spark_cep.pattern.types import BIGINT, STRING, ArrayType, RecordType
 
-EVENT = RecordType({"k": STRING, "ts": BIGINT, "v": BIGINT})
+EVENT = RecordType({"k": STRING, "ts": BIGINT, "v": BIGINT, "tags": ArrayType(STRING)})
 
 
 def query(pattern: str, within: str = "", order: str = "ts", measure: str = "v") -> Query:
@@ -98,10 +98,17 @@ def test_within_settles() -> None:
 
 @pytest.mark.parametrize(
     ("order", "wanted"),
-    [("ts", []), ("v", ["v"]), ("ts DESC", ["ts"]), ("ts, v", ["v"]), ("TS", [])],
+    [
+        ("ts", []),
+        ("v", ["v"]),
+        ("ts DESC", ["ts"]),
+        ("ts, v DESC", []),
+        ("ts, tags", ["tags"]),
+        ("TS", []),
+    ],
 )
 def test_order(order: str, wanted: list[str]) -> None:
-    """Rows come by event time, and by nothing else."""
+    """Rows come by event time; further columns, which have an order, order those of equal time."""
     assert refused(query("A B", order=order), ("ts",)) == wanted
 
 
@@ -130,3 +137,57 @@ def test_open_tails(pattern: str, wanted: list[str]) -> None:
 def test_later_rows() -> None:
     """NEXT in a measure waits."""
     assert warned(query("A B", measure="v + NEXT(LAST(A.v), 2)")) == ["A.v"]
+
+
+def conditions(*defines: str, pattern: str = "A* B", within: str = "") -> Query:
+    """A query of conditions."""
+    clause = f"PARTITION BY k PATTERN ({pattern}) {within} DEFINE {', '.join(defines)}"
+    return load_query(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", "r.sql", EVENT)
+
+
+def test_later_rows_of_conditions() -> None:
+    """NEXT in a condition holds back the row itself."""
+    defines = "A AS v = 1", "B AS v > 1 AND (NEXT(v) > v OR PREV(v) = NEXT(B.v, 2))"
+    assert warned(conditions(*defines)) == ["v", "B.v"]
+    (first, _) = stream_warnings(conditions(*defines))
+    assert first.message.endswith("the last match of a key may wait for ever")
+    (first, _) = stream_warnings(conditions(*defines, within="WITHIN INTERVAL '1' HOUR"))
+    assert first.message.endswith("when WITHIN ends before, the timeout lacks it")
+    assert warned(conditions("A AS v = 1", "B AS PREV(v) > v")) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ("A.v < LAST(A.v)", ["A.v < LAST(A.v)"]),
+        ("v - LAST(v) > 2 AND v > 1", ["v - LAST(v)"]),
+        ("v <> PREV(v, 0)", ["v <> PREV(v, 0)"]),
+        ("ABS(v) = ABS(LAST(A.v, 0)) OR k IS NULL", ["ABS(v) = ABS(LAST(A.v, 0))"]),
+        ("v < LAST(A.v, 1)", []),
+        ("v < PREV(v)", []),
+        ("v < FIRST(A.v)", []),
+        ("v * v > 4 AND v + v > 1", []),
+        ("1 = 1", []),
+    ],
+)
+def test_a_row_compared_with_itself(condition: str, wanted: list[str]) -> None:
+    """LAST of the variable under test is the row under test."""
+    assert warned(conditions(f"A AS {condition}", "B AS v = A.v")) == wanted
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ('side = "buy"', ['"buy"']),
+        ('side IN (\'sell\', "buy") AND A.side <> "b"', ['"buy"', '"b"']),
+        ('"side" = "buy"', []),
+        ("side = `buy`", []),
+        ("side = 'buy' AND \"Max\" > 3", []),
+    ],
+)
+def test_texts_in_double_quotes(condition: str, wanted: list[str]) -> None:
+    """Without the type of the events nobody knows that there is no such column."""
+    clause = f"PARTITION BY k PATTERN (A) DEFINE A AS {condition}"
+    for rows in ("t", f"(SELECT * FROM t WHERE {condition.replace('A.', 't.')})"):
+        untyped = load_query(f"SELECT * FROM {rows} MATCH_RECOGNIZE ({clause})", "r.sql")
+        assert warned(untyped) == wanted * (1 + (rows != "t"))

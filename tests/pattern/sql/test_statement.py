@@ -311,7 +311,17 @@ def test_refused(clause: str, place: str, message: str) -> None:
         ("t JOIN u ON t.k = u.k", "", "JOIN", "`JOIN` cannot stand in FROM"),
         ("t AS x, u", "", ",", "`,` cannot stand in FROM"),
         ("t WHERE v > 1", "", "WHERE", "`WHERE` cannot stand in FROM"),
-        ("(SELECT * FROM t WHERE v > 1) AS u", "", "(", "a sub-query cannot stand in FROM"),
+        ("(VALUES (1)) AS u", "", "(", "a sub-query cannot stand in FROM"),
+        ("(SELECT k FROM t)", "", "(", "a sub-query in FROM picks rows, and takes all"),
+        ("(SELECT * FROM t, u)", "", ",", "`,` cannot stand in FROM"),
+        ("(SELECT * FROM t) x JOIN u", "", "JOIN", "`JOIN` cannot stand in FROM"),
+        ("(SELECT * FROM t WHERE v > 1 ORDER BY v)", "", "ORDER", "`ORDER` cannot stand in FROM"),
+        ("(SELECT * FROM t LIMIT 5)", "", "LIMIT", "`LIMIT` cannot stand in FROM"),
+        ("(SELECT * FROM t WHERE PREV(v) > 1)", "", "PREV(v)", "PREV reads rows of a match"),
+        ('(SELECT * FROM t WHERE s = "x")', "", '"x"', '"x" is a name, and the event has no'),
+        ("(SELECT * FROM t WHERE v + 1)", "", "v + 1", "the condition of WHERE is BIGINT"),
+        ("(SELECT * FROM t WHERE u.v > 1)", "", "u.v", "u.v: u is neither the input"),
+        ("t", "AS r ORDER BY r.k LIMIT 5", "LIMIT", "`LIMIT` cannot follow the clause"),
     ],
 )
 def test_around_the_clause(source: str, behind: str, place: str, message: str) -> None:
@@ -325,6 +335,33 @@ def test_around_the_clause(source: str, behind: str, place: str, message: str) -
     assert text[found.span.column - 1 :][: found.span.length] == place
     assert found.message.startswith(message)
     assert found.allowed
+
+
+def test_where_in_words() -> None:
+    """Where WHERE stands without a sub-query, the statement is given with one."""
+    text = "SELECT * FROM t x\n WHERE  v > 1 MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS v = 1)"
+    with pytest.raises(RuleSetError) as caught:
+        load_query(text, "r.sql")
+    allowed = "FROM (SELECT * FROM t x WHERE v > 1) MATCH_RECOGNIZE ( … )"
+    assert caught.value.problems[0].allowed == allowed
+
+
+@pytest.mark.parametrize(
+    ("rows", "where"),
+    [
+        ("(SELECT * FROM t)", None),
+        ("(select * from t where v > 1 and s = 'x') AS u", "v > 1 AND s = 'x'"),
+        ("(SELECT * FROM t AS e WHERE e.V > 1 OR t.place.City IS NULL)", "v > 1 OR place.City"),
+        ('(SELECT * FROM t WHERE "v" > 1 /* ) */ OR (v IN (2)))', "v > 1 OR v IN (2)"),
+    ],
+)
+def test_rows_of_a_sub_query(rows: str, where: str | None) -> None:
+    """A sub-query over an input gives the rows that fulfil its condition."""
+    clause = "(PARTITION BY k MEASURES v AS m PATTERN (A) DEFINE A AS v = 1)"
+    read = load_query(f"SELECT * FROM {rows} MATCH_RECOGNIZE {clause}", "r.sql", EVENT)
+    assert read.input == "t"
+    found = None if read.where is None else read.where.canonical
+    assert found == where or (found is not None and found.startswith(where or "?"))
 
 
 @pytest.mark.parametrize(
@@ -452,12 +489,74 @@ def test_all_mistakes_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("select", "place"),
-    [("s", "s"), ("k, v + 1", "v + 1"), ("m.k, n.v", "n.v"), ("COUNT(*)", "COUNT(*)")],
+    [
+        ("s", "s"),
+        ("k, v + 1 AS w", "v"),
+        ("k, x + 1", "x + 1"),
+        ("k, x || k AS y", "x || k"),
+        ("m.k, n.v", "n.v"),
+        ("COUNT(*) AS n", "COUNT(*)"),
+        ("x AS y, x + 1 AS Y", "x + 1"),
+        ('"X"', '"X"'),
+    ],
 )
 def test_refused_select(select: str, place: str) -> None:
-    """SELECT takes the columns that the clause gives, and nothing else."""
+    """SELECT takes the columns that the clause gives, and computes of these alone."""
     clause = "PARTITION BY k MEASURES v AS x PATTERN (A) DEFINE A AS TRUE"
     assert [each[0] for each in problems(clause, select)] == [place]
+
+
+def test_computed_columns() -> None:
+    """SELECT computes of the columns of the result, which names say as elsewhere."""
+    clause = "PARTITION BY k MEASURES v AS x, COUNT(*) AS n PATTERN (A) DEFINE A AS TRUE"
+    read = query(clause, "m.X / n AS share, UPPER(K) AS key, 'low' AS level, n")
+    assert [(each.name, str(each.type)) for each in read.outputs] == [
+        ("share", "DOUBLE"),
+        ("key", "STRING"),
+        ("level", "STRING"),
+        ("n", "BIGINT"),
+    ]
+    sources = [getattr(each.source, "sources", each.source) for each in read.outputs]
+    assert sources == [((("n",), 1), (("x",), 0)), ((("k",), ("k",)),), (), 1]
+
+
+@pytest.mark.parametrize(
+    ("behind", "place"),
+    [
+        ("ORDER BY begins", None),
+        ("AS r ORDER BY r.k, begins, x DESC;", None),
+        ("ORDER BY x", "ORDER"),
+        ("order by begins DESC", "order"),
+        ("ORDER BY x, begins", "ORDER"),
+        ("ORDER BY nothing", "ORDER"),
+    ],
+)
+def test_order_of_the_result(behind: str, place: str | None) -> None:
+    """ORDER BY behind the clause may say what holds anyway."""
+    clause = "PARTITION BY k ORDER BY ts MEASURES FIRST(ts) AS begins, v AS x PATTERN (A) DEFINE A"
+    text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause} AS TRUE) {behind}"
+    if place is None:
+        load_query(text, "r.sql", EVENT)
+        return
+    with pytest.raises(RuleSetError) as caught:
+        load_query(text, "r.sql", EVENT)
+    spans = [problem.span for problem in caught.value.problems]
+    assert place in [text[s.column - 1 :][: s.length] for s in spans if s is not None]
+
+
+def test_quoted_columns() -> None:
+    """A quoted name is a column spelt so, and no other; a text has single quotes."""
+    clause = 'PARTITION BY "k" PATTERN (A) DEFINE A AS "s" = \'x\' AND place."City" = S'
+    assert query(clause).defines["A"].canonical == "s = 'x' AND place.City = s"
+    for condition, allowed in [
+        ('"S" = 1', "\"s\", as the event spells it; or a text in single quotes: 'S'"),
+        ('s = "buy"', "a text in single quotes: 'buy'"),
+    ]:
+        with pytest.raises(RuleSetError) as caught:
+            query(f"PARTITION BY k PATTERN (A) DEFINE A AS {condition}")
+        assert [each.allowed for each in caught.value.problems] == [allowed]
+    assert problems('PARTITION BY "K" PATTERN (A) DEFINE A AS TRUE')[0][0] == '"K"'
+    assert problems('PARTITION BY k PATTERN (A) DEFINE A AS PREV("a".v) = 1')[0][0] == '"a".v'
 
 
 def test_columns_of_all_rows() -> None:

@@ -25,6 +25,7 @@ from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchema
 from spark_cep.columns.loops.text_hash import SEED, text_hash
 from spark_cep.columns.vectors import Bytes, reader
 from spark_cep.compiler.key_text import key_text
+from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Condition, Partitioning, RuleSetPlan
 from spark_cep.compiler.slot_types import slot_type
@@ -35,7 +36,7 @@ from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.structure import with_columns_of
 from spark_cep.pattern.expressions.values.casting import caster
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType, scalar_type
-from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, Decoded, Decoder
+from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, TIME_TEXT, Decoded, Decoder
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.match.event_columns import vector_of
 from spark_cep.pipeline.read.records import KafkaRecords
@@ -125,6 +126,7 @@ def decoded(setting: Setting, records: Sequence[Kafka]) -> dict[int, dict[str, A
     types = record_types(setting.catalogue)
     columns = {name: rows.column(name).to_pylist() for name in rows.schema.names}
     columns.setdefault(MICROS_COLUMN, [0] * rows.num_rows)
+    columns.setdefault(TIME_TEXT, [None] * rows.num_rows)
     for p, part in enumerate(setting.plan.partitionings):
         words = [columns.pop(word(p, w)) for w in range(-(-len(part.conditions) // WORD_BITS))]
         columns[f"mask_{p}"] = [
@@ -156,7 +158,7 @@ class _Reference:
         fault, event_type, event = self._read(record)
         if fault in (Fault.TOMBSTONE, Fault.NOT_READ):
             return None
-        time, micros = None, 0
+        time, micros, text = None, 0, None
         if fault is Fault.NONE:
             assert event_type is not None
             fine = self._time(event_type, event, record)
@@ -164,7 +166,9 @@ class _Reference:
                 time, micros = divmod(fine, 1_000)
             ahead = self._options.max_ahead_ms
             if time is None:
-                fault = Fault.MISSING_TIME
+                found_time = column(event, tuple(event_type.event_time.split(".")))
+                text = found_time if isinstance(found_time, str) else None
+                fault = Fault.MISSING_TIME if text is None else Fault.UNREADABLE_TIME
             elif not FIRST_TIME <= time <= LAST_TIME or (
                 ahead is not None and record.time >= 0 and time > record.time + ahead
             ):
@@ -177,6 +181,7 @@ class _Reference:
             "size": len(record.key or b"") + len(record.value or b""),
             "time": time,
             MICROS_COLUMN: micros,
+            TIME_TEXT: text,
             "event_type": -1 if event_type is None else event_type.number,
         }
         timed = fault is Fault.NONE
@@ -186,9 +191,9 @@ class _Reference:
             found |= {f"slot_{p}_{s}": None for s in range(len(part.slots))}
             if timed:
                 assert event_type is not None
-                unkeyed, keep, relevant, of_part = self._of_part(p, part, event_type, event)
+                unkeyed, missed, keep, relevant, of_part = self._of_part(p, part, event_type, event)
                 keep_any, relevant_any = keep_any or keep, relevant_any or relevant
-                if unkeyed and part.needs_key(event_type.input):
+                if unkeyed and missed:
                     fault = Fault.MISSING_KEY
                 if keep and not (unkeyed and not part.takes_null(event_type.input)):
                     found |= of_part
@@ -254,7 +259,7 @@ class _Reference:
 
     def _of_part(
         self, p: int, part: Partitioning, event_type: EventType, event: Mapping[str, Any]
-    ) -> tuple[bool, bool, bool, dict[str, Any]]:
+    ) -> tuple[bool, bool, bool, bool, dict[str, Any]]:
         mask = sum(
             1 << n for n, each in enumerate(part.conditions) if holds(each, event_type, event)
         )
@@ -289,7 +294,10 @@ class _Reference:
             f"mask_{p}": mask,
             **slots,
         }
-        return None in texts, keep, relevant, found
+        missed = any(isinstance(rule.plan, Plan) for rule in wanting)
+        if self._options.keep_all:
+            missed = part.needs_key(event_type.input)
+        return None in texts, missed, keep, relevant, found
 
 
 def holds(condition: Condition, event_type: EventType, event: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import fastavro
+import pyarrow.compute as pc
 import pytest
 import yaml
 from hypothesis import Phase, given, settings
@@ -35,6 +36,7 @@ from spark_cep.pipeline.compiled_code import prepare
 from spark_cep.pipeline.decode import evaluation
 from spark_cep.pipeline.decode.decoder import MOST_FAILURES
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, check_columns, record_types
+from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.programs.loops.event_mask_loops import number_texts, set_masks
 from tests.e2e import poison
 from tests.e2e.schemas import record as avro_record
@@ -142,7 +144,8 @@ def catalogue_of(
     random: Random, *, payments: Sequence[str], event_time: str = "ts", wild: float = 0.5
 ) -> ResolvedSchemas:
     """Some writers of events in the topics ``t`` and ``u``, and of payments in ``payments``."""
-    types = [EventType(0, "events", "t.Event", schemas.reader(), ("t", "u"), event_time, "auto")]
+    unit = "millis" if event_time == "kind" else "auto"
+    types = [EventType(0, "events", "t.Event", schemas.reader(), ("t", "u"), event_time, unit)]
     payment = parse(json.dumps(schemas.PAYMENT), "payment")
     if payments:
         reader = payment
@@ -445,6 +448,31 @@ def test_a_condition_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(setting.decoder.read(together, None).failures) <= MOST_FAILURES
 
 
+@pytest.mark.parametrize("keep_all", [False, True])
+def test_a_key_that_nobody_misses(keep_all: bool) -> None:
+    """An event without a key is a fault where a step of a rule with that key could take it; in any
+    case where all late events are wanted, which only a key group knows."""
+    written = parse(json.dumps(avro_record("t.Event", k=["null", "string"], n="long")), "keys")
+    of_keys = EventType(0, "events", "t.Event", written, ("t",), KAFKA_TIMESTAMP, "auto")
+    catalogue = ResolvedSchemas((of_keys,), {1: (WriterSchema(1, written, None, 0),)})
+    rules = [rule("by-k", "n = 1", "n = 1", key="k", events="events")]
+    rules += [rule("by-n", "n > 1", "n > 2", key="n", events="events")]
+    plan = planned(rules)
+    records = []
+    for number in range(4):
+        body = BytesIO()
+        fastavro.schemaless_writer(body, json.loads(written.text), {"k": None, "n": number})
+        records.append(Kafka("t", 0, number, NOW_MS, None, frame(1, body.getvalue()), None))
+    packer = Packing(catalogue, DecodeOptions(1, None, keep_all=keep_all)).packer(plan)
+    (read_records,) = kafka_records(records, len(records))
+    rows = packer.decoder.read(read_records, None).rows
+    missing = [r["offset"] for r in rows.to_pylist() if r["fault"] == Fault.MISSING_KEY]
+    assert missing == ([0, 1, 2, 3] if keep_all else [1])
+    unkeyed = packer._unkeyed(rows.filter(pc.equal(rows.column("fault"), int(Fault.MISSING_KEY))))
+    used = {event.offset: event.used for event in unkeyed}
+    assert used == ({0: True, 1: True, 2: True, 3: True} if keep_all else {1: False})
+
+
 def test_columns_that_cannot_be_read() -> None:
     """They are found before anything is decoded."""
     random = Random(1)
@@ -459,10 +487,67 @@ def test_columns_that_cannot_be_read() -> None:
     other = replace(catalogue, types=(catalogue.types[0], texts))
     with pytest.raises(SchemaError, match=r"x is DOUBLE in t.Event \(input events\), STRING"):
         check_columns(planned([emits]), other)
-    for name, found in (("tags", "ARRAY<STRING>"), ("nothing", "no column")):
-        timed = replace(catalogue.types[0], event_time=name)
+    for name, unit, found in (
+        ("tags", "auto", "ARRAY<STRING>; allowed is a timestamp"),
+        ("day", "auto", "DATE; allowed is a timestamp"),
+        ("nothing", "auto", "no column"),
+        ("kind", "auto", "STRING; set inputs.events.event_time_unit: iso"),
+        ("n", "iso", "INT; inputs.events.event_time_unit: iso is for text"),
+        ("x", "iso", "DOUBLE; inputs.events.event_time_unit: iso is for text"),
+    ):
+        timed = replace(catalogue.types[0], event_time=name, event_time_unit=unit)
         with pytest.raises(SchemaError, match=f"input events: the event time {name} .*{found}"):
             check_columns(planned([]), replace(catalogue, types=(timed,)))
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "micros"),
+    [
+        ("iso", "2026-01-31T12:00:00Z", 1_769_860_800_000_000),
+        ("iso", "2026-01-31 12:00:00.123456789", 1_769_860_800_123_456),
+        ("iso", "2026-01-31T13:00:00.5+01:00", 1_769_860_800_500_000),
+        ("iso", "2026-01-31T10:30-0130", 1_769_860_800_000_000),
+        ("iso", "2026-01-31", 1_769_817_600_000_000),
+        ("iso", "1969-12-31T23:59:59.999999Z", -1),
+        ("iso", "2026-02-30T00:00:00Z", None),
+        ("iso", "2026-01-31T12:00:00Zulu", None),
+        ("iso", "1769860800000", None),
+        ("iso", "", None),
+        ("seconds", "1769860800", 1_769_860_800_000_000),
+        ("seconds", "2026-01-31T12:00:00Z", None),
+    ],
+)
+def test_times_in_text(unit: str, text: str, micros: int | None) -> None:
+    """Each is read as it is beside any others; one that is no time becomes a dead letter that
+    quotes it."""
+    written = parse(json.dumps(avro_record("t.Event", at=["null", "string"], n="long")), "texts")
+    of_text = EventType(0, "events", "t.Event", written, ("t",), "at", unit)
+    catalogue = ResolvedSchemas((of_text,), {1: (WriterSchema(1, written, None, 0),)})
+    others = ["no time", "", None, "1769860800", "2026-01-31T12:00:00Z", "2026-01-31"]
+    records = []
+    for number, at in enumerate([*others, text, *others]):
+        body = BytesIO()
+        fastavro.schemaless_writer(body, json.loads(written.text), {"at": at, "n": number})
+        records.append(Kafka("t", 0, number, NOW_MS, None, frame(1, body.getvalue()), None))
+    options = DecodeOptions(1, None, keep_all=True)
+    packer = Packing(catalogue, options).packer(planned([rule("r", "n > 0", "n > 1")]))
+    (read_records,) = kafka_records(records, len(records))
+    decoded = packer.decoder.read(read_records, None)
+    row = decoded.rows.to_pylist()[len(others)]
+    if micros is None:
+        assert (row["time"], row["fault"]) == (None, Fault.UNREADABLE_TIME)
+    else:
+        assert (row["time"], row["fault"]) == (micros // 1_000, Fault.NONE)
+        assert not packer.decoder.in_micros or row["micros"] == micros % 1_000
+    letters = {
+        letter.at.offset: letter.detail
+        for letter in packer.judged(packer.decoder.reader, decoded.rows)
+        if letter.reason == "missing_event_time"
+    }
+    assert letters[0] == "the event time cannot be read: at is 'no time'"
+    assert letters[2] == "the event time is null: at"
+    wanted = None if micros is not None else f"the event time cannot be read: at is {text!r}"
+    assert letters.get(len(others)) == wanted
 
 
 def test_it_is_compiled_before_the_first_batch() -> None:

@@ -19,7 +19,7 @@ def records_of(messages: Messages) -> list[Record]:
             (names[messages.name[header]], texts[messages.text[header]])
             for header in range(messages.group_ends[group], messages.group_ends[group + 1])
         ]
-        if messages.own_name >= 0:
+        if messages.own_name >= 0 and own[row]:
             headers.append((names[messages.own_name], own[row]))
         topic = messages.topics[messages.topic[row]]
         found.append((topic, keys[messages.key[row]], values[messages.value[row]], headers))

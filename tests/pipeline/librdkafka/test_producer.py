@@ -31,7 +31,7 @@ RESULTS = ResultColumns(
     np.array([0, 1, 0, 1]),
     np.array([1, -1, 0, 0]),
     Bytes.of([b"", b"key"]),
-    Bytes.of([b"%032d" % n for n in range(4)]),
+    Bytes.of([*(b"%032d" % n for n in range(3)), None]),
     Bytes.of([b"first", b"second", b"", b"fourth"]),
 )
 
@@ -43,14 +43,14 @@ def test_records_are_messages() -> None:
 
 
 def test_results_are_messages() -> None:
-    """Each has its rule's headers, and its match id last."""
+    """Each has its rule's headers, and its match id last, if it has one."""
     assert records_of(Messages.of_results(RESULTS)) == [
         ("b", b"key", b"first",
          [("rule", b"one"), ("version", b"1"), ("spark-cep-match-id", b"%032d" % 0)]),
         ("b", None, b"second", [("rule", b"two"), ("spark-cep-match-id", b"%032d" % 1)]),
         ("b", b"", b"",
          [("rule", b"one"), ("version", b"1"), ("spark-cep-match-id", b"%032d" % 2)]),
-        ("b", b"", b"fourth", [("rule", b"two"), ("spark-cep-match-id", b"%032d" % 3)]),
+        ("b", b"", b"fourth", [("rule", b"two")]),
     ]  # fmt: skip
     assert RESULTS.size == len(b"keyfirstsecondfourth")
 

@@ -1,5 +1,5 @@
-"""A version that a newer one replaced, and that drains: it finishes what it began with events read
-before, and nothing else is different."""
+"""A version that a newer one replaced, and that drains: it finishes what it began with events from
+before the newer one begins, and nothing else is different."""
 
 from __future__ import annotations
 
@@ -62,17 +62,18 @@ class _Closed(Transitions):
         return found
 
 
-def alone(plan: Plan, stream: Stream, first: int, closed: int, limit: int) -> Outputs:
-    """What the naive matcher finds of one version with the events of batches from ``first`` on, of
-    which those from ``closed`` on begin nothing, up to the event time ``limit``."""
+def alone(plan: Plan, stream: Stream, first: int, begins: int, closed: int, limit: int) -> Outputs:
+    """What the naive matcher finds of one version with the events of batches from ``first`` on,
+    between the event times ``begins`` and ``limit``, of which those from the time ``closed`` on
+    begin nothing."""
     job = ReferenceJob(plan_together([plan]), TYPES)
     job.advance([], stream[first - 1][1] if first else -11)
-    late = {record.at for records, _ in stream[closed:] for record in records}
+    late = {record.at for records, _ in stream for record in records if record.time >= closed}
     for matcher in job._matchers:
         for machine in matcher.machines:
             _close(machine, late)
     for records, watermark in stream[first:]:
-        timely = [record for record in records if record.time <= limit]
+        timely = [record for record in records if begins <= record.time <= limit]
         job.advance(timely, min(watermark, limit))
     return job.outputs
 
@@ -134,10 +135,12 @@ def test_equal_to_each_version_alone(
         for plan in draining:
             if plan.fingerprint in store.drained:
                 assert store.live_versions["r", plan.rule.version] == 0
-    expected = alone(left, stream, 0, len(stream), NEVER)
+    expected = alone(left, stream, 0, -NEVER, NEVER, NEVER)
     for plan, first, end in zip(plans, begins, [*begins[1:], len(stream)], strict=True):
-        last = newest[end] + limit if end < len(stream) else NEVER
-        expected.add(alone(plan, stream, first, end, last))
+        own = newest[first] + 1 if first else -NEVER
+        until = newest[end] + 1 if end < len(stream) else NEVER
+        last = until - 1 + limit if end < len(stream) else NEVER
+        expected.add(alone(plan, stream, first, own, until, last))
     for outputs in (store.outputs, expected):
         # A version that has been taken out is shown no events.
         outputs.counts = Counter(
@@ -193,10 +196,10 @@ def many_batches(draw: st.DrawFn) -> Stream:
 
 
 def with_starts(
-    plan: AnyPlan, stream: Stream, first: int, starts: set[Coordinates], limit: int
+    plan: AnyPlan, stream: Stream, first: int, begins: int, starts: set[Coordinates], limit: int
 ) -> Outputs:
-    """What one version finds in this process with the events of batches from ``first`` on, of which
-    ``starts`` alone begin something, up to the event time ``limit``."""
+    """What one version finds in this process with the events of batches from ``first`` on, between
+    the event times ``begins`` and ``limit``, of which ``starts`` alone begin something."""
     job = LocalJob(plan_together([], [(plan, DrainTime(None))]), SQL_TYPES)
     (reader,), (part,) = job._readers, job.plan.partitionings
     read = reader.event
@@ -207,7 +210,8 @@ def with_starts(
     )
     job.advance([], stream[first - 1][1] if first else -11)
     for records, watermark in stream[first:]:
-        job.advance([each for each in records if each.time <= limit], min(watermark, limit))
+        timely = [each for each in records if begins <= each.time <= limit]
+        job.advance(timely, min(watermark, limit))
     return job.outputs
 
 
@@ -236,9 +240,9 @@ def test_every_event_has_one_version(
     removed: bool,
     slice_bytes: int,
 ) -> None:
-    """The old version has the events before ``effective_from`` of the new one, if that is still to
-    come, and those that were read before; the new one all others. Of steps or in SQL, drained
-    or ended there, and however the stream is cut."""
+    """The old version has the events before the new one begins, which is behind all that were read
+    before, and at its ``effective_from``, if that is still to come; the new one all others. Of
+    steps or in SQL, drained or ended there, and however the stream is cut."""
     change = data.draw(st.integers(1, len(stream) - 1))
     begins = None if later is None else stream[change - 1][1] + later
     one = compile_rule(old, SQL_TYPES)
@@ -248,10 +252,8 @@ def test_every_event_has_one_version(
         store.advance(records, watermark)
     future = begins is not None and begins > store.watermark
     newest = max(store.newest, begins - 1) if future and begins is not None else store.newest
-    if limit is not None:
-        last = newest + limit
-    else:
-        last = begins - 1 if future and begins is not None else store.watermark
+    last = newest + (limit or 0) if future or limit is not None else store.watermark
+    own = store.newest + 1
     for records, watermark in stream[change:]:
         gone = removed and one.fingerprint in store.drained
         drains = [] if gone else [(one, DrainTime(limit, begins))]
@@ -259,15 +261,10 @@ def test_every_event_has_one_version(
         store.advance(records, watermark)
         if one.fingerprint in store.drained:
             assert store.live_versions.get(("r", 1), 0) == 0
-    starts = {
-        record.at
-        for place, (records, _) in enumerate(stream)
-        for record in records
-        if place < change or (future and begins is not None and record.time < begins)
-    }
+    starts = {record.at for records, _ in stream for record in records if record.time <= newest}
     every = {record.at for records, _ in stream for record in records}
-    expected = with_starts(one, stream, 0, starts, last)
-    expected.add(with_starts(two, stream, change, every, NEVER))
+    expected = with_starts(one, stream, 0, -NEVER, starts, last)
+    expected.add(with_starts(two, stream, change, own, every, NEVER))
     for outputs in (store.outputs, expected):
         outputs.counts = Counter(
             {what: n for what, n in outputs.counts.items() if what[1] not in _SHOWN}

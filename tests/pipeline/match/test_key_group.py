@@ -599,10 +599,10 @@ def test_a_rule_that_comes_again_finds_nothing(looks: str) -> None:
     assert store.gone == [("r", 1, 3)]
     assert store.live == {"s": 3}
     store.change(plan_of(other, rule))
-    store.advance(several("a=1@3", "n"), 3)
+    store.advance(several("a=1@4", "n"), 4)
     assert store.gone == []
     assert store.live == {"s": 4, "r": 1}
-    store.advance(several("b=2@4", "klmn"), 4)
+    store.advance(several("b=2@5", "klmn"), 5)
     assert Counter(m.rule_id for m in store.outputs.matches) == {"s": 4, "r": 1}
     assert store.live == {"s": 0, "r": 0}
 
@@ -798,7 +798,7 @@ def group_state() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("format", 1, "state has format 1, this version reads 9"),
+        ("format", 1, "state has format 1, this version reads 10"),
         ("key_groups", 7, "made with state.key_groups 7, not 1"),
     ],
 )

@@ -12,11 +12,13 @@ import pytest
 
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import LARGEST_RECORD, OutputEncoder, OutputTopics
+from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, compile_rules
 from spark_cep.errors import StateError
-from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.model import Coordinates, MatchRow, TakenEvent
+from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
+from spark_cep.pattern.types import BIGINT, STRING, RecordType
+from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.match import MatchProcessor
 from spark_cep.pipeline.match.options import MatchOptions
@@ -32,7 +34,10 @@ from spark_cep.pipeline.wire.packets import (
     UnkeyedEvents,
 )
 from spark_cep.pipeline.wire.reports import Count, EventTime, Report
-from tests.matcher.runs import TYPES
+from tests.matcher.runs import END_OF_TIME, TYPES
+from tests.pipeline.librdkafka.records import records_of
+from tests.reference.local import LocalJob, Record
+from tests.sql_rules import sql_rule
 
 RULE = """
 id: ab
@@ -176,7 +181,7 @@ def test_what_is_for_others_is_passed_on(group: Group) -> None:
 def test_late_events_and_those_without_key(group: Group) -> None:
     """Late ones leave as they came; one that is not late and has no key is a dead letter."""
     group.batch(times(10))
-    on_time = Unkeyed("t", 0, 12, 12, None, b"v", None, "a key is null: key")
+    on_time = Unkeyed("t", 0, 12, 12, None, b"v", None, "a key is null: key", used=True)
     late = on_time._replace(time=9, offset=9)
     unkeyed = (PacketKind.UNKEYED, UnkeyedEvents((on_time, late)).encode())
     out, report = group.batch(unkeyed, events(("a", 4)), times(13))
@@ -184,30 +189,45 @@ def test_late_events_and_those_without_key(group: Group) -> None:
     topics = [record[0] for _, packet in out for record in OutputRecords.decode(packet).records]
     assert sorted(topics) == ["d", "l", "l"]
     assert report.counts[Count.DEAD_LETTERS, "missing_key"] == 1
+    assert report.counts[Count.PARTLY_USED,] == 1
     assert report.counts[Count.LATE_EVENTS, "t"] == 2
 
 
-@pytest.mark.parametrize(("mode", "topic"), [("live", "r"), ("shadow", "s")])
-def test_rows_of_matches(mode: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They leave as records, in their order, and are counted by rule; one that is too large is
+@pytest.mark.parametrize(("shadow", "topic"), [(False, "r"), (True, "s")])
+def test_rows_of_matches(shadow: bool, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They leave as columns, in their order, and are counted by rule; one that is too large is
     counted, and there is a dead letter in its place."""
-    loaded = load_rules(f"{RULE}mode: {mode}\n", "ab.yaml")
-    group = Group(compile_rules(each.rule for each in loaded))
-    row = MatchRow("ab", 1, "k", "ab" * 16, 1, "A", TakenEvent(Coordinates("t", 0, 5), 5))
-    rows = [row, replace(row, row=2), replace(row, columns={"text": "x" * LARGEST_RECORD})]
-    monkeypatch.setattr(KeyGroup, "run", lambda *_: iter([Outputs(rows=rows)]))
-    out, report = group.batch(times(6))
-    assert {kind for kind, _ in out} == {PacketKind.RECORDS}
-    records = [record for _, packet in out for record in OutputRecords.decode(packet).records]
-    assert [record[0] for record in records] == [topic, topic, "d"]
-    assert [dict(record[3])["spark-cep-kind"] for record in records] == [
-        b"match-row",
-        b"match-row",
-        b"dead-letter",
-    ]
-    assert [record[2] for record in records[:2]] != [records[0][2]] * 2
-    assert report.counts[Count.MATCH_ROWS, "ab"] == 3
-    assert report.counts[Count.RULE_DEAD_LETTERS, "ab", "1", "output_too_large"] == 1
+    record = RecordType({"ts": BIGINT, "text": STRING})
+    statement = (
+        "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n ALL ROWS PER MATCH"
+        " WITH UNMATCHED ROWS PATTERN (A B) DEFINE A AS text = 'a')"
+    )
+    rule = replace(sql_rule(statement, record), shadow=shadow)
+    types = RecordTypes((("t", "Event", record),))
+    plan = compile_rules([rule], types)
+    job = LocalJob(plan, types, columns=True)
+    texts = ["a", "b", "x" * LARGEST_RECORD, "c"]
+    job.advance(
+        [
+            Record(Coordinates("t", 0, n), n, {"ts": n, "text": text}, "t")
+            for n, text in enumerate(texts)
+        ],
+        END_OF_TIME,
+    )
+    monkeypatch.setattr(KeyGroup, "run", lambda *_: iter([job.outputs]))
+    out, report = Group(plan).batch(times(6))
+    assert [kind for kind, _ in out] == [PacketKind.RESULTS, PacketKind.RECORDS]
+    (letter,) = OutputRecords.decode(out[1][1]).records
+    assert (letter[0], dict(letter[3])["spark-cep-kind"]) == ("d", b"dead-letter")
+    records = records_of(Messages.of_results(ResultColumns.decode(out[0][1])))
+    assert [record[0] for record in records] == [topic] * 3
+    assert len({record[2] for record in records}) == 3
+    assert [[name for name, _ in record[3]][3:] for record in records] == [
+        ["spark-cep-match-id"], ["spark-cep-match-id"], [],
+    ]  # fmt: skip
+    assert {dict(record[3])["spark-cep-kind"] for record in records} == {b"match-row"}
+    assert report.counts[Count.MATCH_ROWS, "q"] == 4
+    assert report.counts[Count.RULE_DEAD_LETTERS, "q", "1", "output_too_large"] == 1
 
 
 def test_control_records(group: Group) -> None:

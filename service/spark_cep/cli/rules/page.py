@@ -25,8 +25,6 @@ from spark_cep.errors import (
 _SECONDS: Final = 10.0
 #: A hundred thousand rules, and many of them rejected.
 _MOST_BYTES: Final = 256 << 20
-#: Addresses to listen on that are none to ask.
-_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared
 _CERTIFICATE: Final = re.compile(
     "-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
 )
@@ -111,12 +109,9 @@ def pages_of(observability: Observability, url: str | None) -> Pages:
     """The pages of the job that these settings start, or of the one at ``url``. Raises
     ConfigurationError when there are none, or the address is wrong."""
     given = observability
+    url = given.pages_url if url is None else url
     if url is None:
-        if not given.metrics_port:
-            raise ConfigurationError("observability.metrics_port is 0: the job has no pages")
-        scheme = "http" if given.ssl_certificate_file is None else "https"
-        host = _ANY.get(given.metrics_host, given.metrics_host)
-        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{given.metrics_port}"
+        raise ConfigurationError("observability.metrics_port is 0: the job has no pages")
     try:
         parts = urlsplit(url)
         scheme, asked, port = parts.scheme, parts.hostname, parts.port

@@ -76,14 +76,14 @@ class AvroResults:
     def values(self, contract: Contract, columns: FieldColumns, now: int) -> Bytes:
         """See :class:`~spark_cep.codecs.output.outputs.ResultEncoder`."""
         record, texts = RECORDS[contract], _Texts()
-        steps = next(f.type for f in record.fields if isinstance(f.type, Record))
-        events = next(f.type for f in steps.fields if isinstance(f.type, Record))
         of_row = _Level(texts, len(columns.row), frame(self._schema_id(contract), b""))
-        of_row.add(record, columns, now)
         of_step = _Level(texts, len(columns.topic))
-        of_step.add(steps, columns, now)
         of_event = _Level(texts, len(columns.topic), numbers=of_step.numbers)
-        of_event.add(events, columns, now)
+        inner: Record | None = record
+        for level in (of_row, of_step, of_event):
+            if inner is not None:
+                level.add(inner, columns, now)
+                inner = inner.items
         room = sum(level.room for level in (of_row, of_step, of_event))
         out, ends = np.empty(room, np.uint8), np.zeros(len(columns.row) + 1, np.int64)
         loops.write_values(
@@ -226,7 +226,7 @@ class _Level:
     @property
     def parts(self) -> I64:
         """The parts as the loop takes them."""
-        return np.array(self._parts, np.int64)
+        return np.array(self._parts, np.int64).reshape(-1, 4)
 
     @property
     def matrix(self) -> I64:

@@ -42,8 +42,11 @@ class Reason(StrEnum):
         "value_out_of_range",
         "A decimal has too many digits, or a date or time is outside the years 1 to 9999.",
     )
-    MISSING_KEY = ("missing_key", "The key, or one of its parts, is null.")
-    MISSING_EVENT_TIME = ("missing_event_time", "The event time is null.")
+    MISSING_KEY = (
+        "missing_key",
+        "The key of a rule with a step that could take the event, or a part of it, is null.",
+    )
+    MISSING_EVENT_TIME = ("missing_event_time", "The event time is null, or text that is no time.")
     EVENT_TIME_OUT_OF_BOUNDS = (
         "event_time_out_of_bounds",
         "The event time is further ahead than the settings allow, or not in the years 1 to 9999.",

@@ -16,7 +16,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, Literal, NamedTuple
 
 from spark_cep.codecs.output.dead_letters import Reason
-from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
+from spark_cep.codecs.output.result_columns import Chosen
 from spark_cep.codecs.output.values import output_value
 from spark_cep.columns.compilation import I64
 from spark_cep.match_ids import row_id
@@ -44,14 +44,15 @@ class FieldType(Enum):
 class OutputField(NamedTuple):
     """A field of an output record. ``of`` takes its value from the result (from an item of the
     field that holds this one), or is the path of attributes that leads to it; ``column`` gives
-    those of all results that are columns. Without ``of`` the value is the processing time. ``doc``
-    is a part of the schema, ``more`` of the documentation alone."""
+    those of all results that are columns
+    (:class:`~spark_cep.codecs.output.result_columns.FieldColumns`). Without ``of`` the value is the
+    processing time. ``doc`` is a part of the schema, ``more`` of the documentation alone."""
 
     name: str
     type: FieldType | Record
     doc: str
     of: str | Callable[[Any], Any] | None
-    column: Callable[[FieldColumns], Column] | None = None
+    column: Callable[[Any], Column] | None = None
     more: str = ""
 
 
@@ -62,6 +63,11 @@ class Record:
     name: str
     doc: str
     fields: tuple[OutputField, ...]
+
+    @property
+    def items(self) -> Record | None:
+        """The records of which one field is an array, if there is one."""
+        return next((each.type for each in self.fields if isinstance(each.type, Record)), None)
 
     @cached_property
     def values(self) -> Callable[[Any, int], dict[str, Any]]:
@@ -256,6 +262,7 @@ RECORDS: Mapping[Contract, Record] = {
                 "32 hexadecimal digits, a function of rule id, rule version, key, match id, row"
                 " and the event's coordinates: the same row has the same id in every run.",
                 row_id,
+                lambda c: Chosen(c.row_ids, c.row),
                 more="[More on it](#row-ids).",
             ),
             OutputField(
@@ -265,6 +272,7 @@ RECORDS: Mapping[Contract, Record] = {
                 " as one record: all rows of a match have it. Null for a row that no match"
                 " covers.",
                 "match_id",
+                lambda c: Chosen(c.match_ids, c.match),
                 more="Such rows are there `WITH UNMATCHED ROWS`.",
             ),
             OutputField(
@@ -273,6 +281,7 @@ RECORDS: Mapping[Contract, Record] = {
                 "The row's place among all rows of the match, from 1: rows that {- -} leaves out"
                 " are counted. 1 for a row that no match covers.",
                 "row",
+                lambda c: c.number,
             ),
             OutputField(
                 "variable",
@@ -280,19 +289,54 @@ RECORDS: Mapping[Contract, Record] = {
                 "The pattern variable to which the event is mapped. Null for the row of an empty"
                 " match, and for a row that no match covers.",
                 "variable",
+                lambda c: Chosen(c.variables, c.variable),
                 more="It is what `CLASSIFIER()` gives.",
             ),
-            OutputField("rule_id", _TEXT, "The rule whose result the row belongs to.", "rule_id"),
-            OutputField("rule_version", _INT, "The version of that rule.", "rule_version"),
-            _key("The key of the event's partition; null for a rule without a key."),
-            OutputField("topic", _TEXT, "Topic of the event's record.", "event.at.topic"),
             OutputField(
-                "partition", _INT, "Partition of the event's record.", "event.at.partition"
+                "rule_id",
+                _TEXT,
+                "The rule whose result the row belongs to.",
+                "rule_id",
+                lambda c: Chosen(c.rule_ids, c.rule),
             ),
-            OutputField("offset", _LONG, "Offset of the event's record.", "event.at.offset"),
-            OutputField("time", _TIME, "Event time of the event.", "event.time"),
             OutputField(
-                "type", _TEXT_OR_NULL, "Full name of the event's record type.", "event.type"
+                "rule_version",
+                _INT,
+                "The version of that rule.",
+                "rule_version",
+                lambda c: c.version,
+            ),
+            _key("The key of the event's partition; null for a rule without a key."),
+            OutputField(
+                "topic",
+                _TEXT,
+                "Topic of the event's record.",
+                "event.at.topic",
+                lambda c: Chosen(c.topics, c.topic),
+            ),
+            OutputField(
+                "partition",
+                _INT,
+                "Partition of the event's record.",
+                "event.at.partition",
+                lambda c: c.partition,
+            ),
+            OutputField(
+                "offset",
+                _LONG,
+                "Offset of the event's record.",
+                "event.at.offset",
+                lambda c: c.offset,
+            ),
+            OutputField(
+                "time", _TIME, "Event time of the event.", "event.time", lambda c: c.event_time
+            ),
+            OutputField(
+                "type",
+                _TEXT_OR_NULL,
+                "Full name of the event's record type.",
+                "event.type",
+                lambda c: Chosen(c.types, c.type),
             ),
             _EMITTED_AT,
             OutputField(
@@ -300,6 +344,7 @@ RECORDS: Mapping[Contract, Record] = {
                 FieldType.VALUES,
                 f"The columns of the result by name. {_TRAVEL}",
                 "columns",
+                lambda c: c.columns,
             ),
         ),
     ),

@@ -16,8 +16,9 @@ import numpy as np
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.output.fields import Contract
-from spark_cep.codecs.output.result_columns import EncodedResults, FieldColumns
+from spark_cep.codecs.output.result_columns import EncodedResults, FieldColumns, columns_of
 from spark_cep.columns.vectors import Bytes
+from spark_cep.matcher.findings.result_rows import ResultRows
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.model import Coordinates, DeadLetter, LateEvent, Match, MatchRow, Timeout
 
@@ -35,6 +36,11 @@ WATERMARK_HEADER = "spark-cep-watermark"
 #: Bytes of a record that producers send, and brokers take, when nothing else is set.
 LARGEST_RECORD = 1_000_000
 _RECORD_OVERHEAD = 200
+_CONTRACTS: dict[ResultKind, Contract] = {
+    ResultKind.MATCH: "match",
+    ResultKind.TIMEOUT: "timeout",
+    ResultKind.ROW: "match-row",
+}
 
 Header = tuple[str, bytes | None]
 
@@ -113,7 +119,7 @@ class OutputEncoder:
 
     def row(self, row: MatchRow, *, shadow: bool = False) -> OutputRecord:
         """The record of a row of a result with ALL ROWS PER MATCH; ``shadow`` as for a match."""
-        topic = self._topics.shadow if shadow else self._topics.match_rows
+        topic = self.result_topic(ResultKind.ROW, shadow=shadow)
         return self._result("match-row", row, topic, f"row of {_place(row.event.at)}")
 
     def timeout(self, timeout: Timeout, *, shadow: bool = False) -> OutputRecord:
@@ -122,13 +128,12 @@ class OutputEncoder:
         return self._result("timeout", timeout, topic, f"timeout {timeout.match_id}")
 
     def results(
-        self, results: Results
+        self, results: Results | ResultRows
     ) -> tuple[EncodedResults, list[tuple[tuple[str, int], OutputRecord]]]:
-        """The records of matches or timeouts that are columns; and, with their rules' ids and
-        versions, the dead letters in place of those that would be too large."""
-        columns = FieldColumns(results)
-        contract: Contract = "match" if results.kind is ResultKind.MATCH else "timeout"
-        values = self._encoder.values(contract, columns, self._clock())
+        """The records of results that are columns; and, with their rules' ids and versions, the
+        dead letters in place of those that would be too large."""
+        columns = columns_of(results)
+        values = self._encoder.values(_CONTRACTS[results.kind], columns, self._clock())
         encoded = columns.encoded(values)
         # What is the same in all records, and what is not.
         headers = [
@@ -141,8 +146,13 @@ class OutputEncoder:
         letters: list[tuple[tuple[str, int], OutputRecord]] = []
         replaced: set[int] = set()
         for row in large.tolist():
-            result = results.result(row)
-            record = self.match(result) if isinstance(result, Match) else self.timeout(result)
+            match_id = encoded.ids.text(row)
+            result = (
+                results.result(row, match_id)
+                if isinstance(results, ResultRows)
+                else results.result(row)
+            )
+            record = self._record(result)
             if self.is_dead_letter(record):
                 letters.append(((result.rule_id, result.rule_version), record))
                 replaced.add(row)
@@ -150,11 +160,26 @@ class OutputEncoder:
             encoded = encoded.take(np.setdiff1d(np.arange(len(encoded.rule)), list(replaced)))
         return encoded, letters
 
+    def _record(self, result: Match | MatchRow | Timeout) -> OutputRecord:
+        match result:
+            case Match():
+                return self.match(result)
+            case MatchRow():
+                return self.row(result)
+            case Timeout():
+                return self.timeout(result)
+
     def result_topic(self, kind: ResultKind, *, shadow: bool = False) -> str:
         """Return the topic of results of a kind."""
         if shadow:
             return self._topics.shadow
-        return self._topics.matches if kind is ResultKind.MATCH else self._topics.timeouts
+        match kind:
+            case ResultKind.MATCH:
+                return self._topics.matches
+            case ResultKind.ROW:
+                return self._topics.match_rows
+            case ResultKind.TIMEOUT:
+                return self._topics.timeouts
 
     @staticmethod
     def result_headers(encoded: EncodedResults) -> list[list[tuple[str, bytes]]]:

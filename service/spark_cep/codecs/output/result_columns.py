@@ -1,22 +1,27 @@
-"""Matches and timeouts that are columns: their ids, and the columns that their fields are made of.
+"""Results that are columns: their ids, and the columns that their fields are made of.
 
-Ids are those of :func:`spark_cep.match_ids.match_id`, which says what each part means and is what
-this is tested against.
+Ids are those of :mod:`spark_cep.match_ids`, which says what each part means and is what this is
+tested against.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from abc import ABC, abstractmethod
+from collections.abc import Container, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 
-from spark_cep.codecs.output.loops.result_bytes import write_identities
-from spark_cep.columns.compilation import I64
+from spark_cep.codecs.output.loops.result_bytes import write_identities, write_row_identities
+from spark_cep.columns.compilation import I32, I64
 from spark_cep.columns.vectors import Bytes, texts_of
-from spark_cep.match_ids import PERSON
+from spark_cep.compiler.plan import Plan
+from spark_cep.compiler.row_pattern import RowPatternPlan
+from spark_cep.match_ids import PERSON, ROW_PERSON
+from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.findings.result_rows import ResultRows
 from spark_cep.matcher.findings.results import ResultKind, Results, step_names
 
 #: Characters of a match id.
@@ -37,29 +42,70 @@ class Chosen(NamedTuple):
         return int(self.texts.sizes(self.numbers).sum())
 
 
-class FieldColumns:
-    """The columns that the fields of ``results`` are made of: numbers, and texts in UTF-8 by
-    number.
+class FieldColumns(ABC):
+    """The columns that the fields of records are made of: numbers, and texts in UTF-8 by number.
 
-    ``rules``: id and version of each rule, ``rule`` the number of a row's. The events of row ``i``
-    are those from ``ends[i - 1]`` to ``ends[i]``; ``topic``, ``partition`` and what follows are of
-    events. ``step`` is a number among the ``steps`` of all rules, those of rule ``r`` begin at
+    ``rules``: id and version of each rule, ``rule`` the number of a record's. ``topic``,
+    ``partition`` and what follows are of ``events``, of which record ``i`` has those from
+    ``ends[i - 1]`` to ``ends[i]``, taken for steps ``step``; the rest has none.
+    """
+
+    def __init__(
+        self,
+        kind: ResultKind,
+        plans: Sequence[Plan | RowPatternPlan],
+        rule: I32,
+        keys: Bytes,
+        key: I64,
+        names: Names,
+        events: EventTable,
+    ) -> None:
+        used, self.rule = np.unique(rule, return_inverse=True)
+        self.plans = [plans[number] for number in used.tolist()]
+        self.kind = kind
+        self.rules = [(plan.rule.id, plan.rule.version) for plan in self.plans]
+        self.rule_ids = texts_of([name for name, _ in self.rules])
+        self.versions = np.array([version for _, version in self.rules], np.int64)
+        self.version = self.versions[self.rule]
+        used_keys, key = np.unique(key, return_inverse=True)
+        self.keys = keys.take(used_keys)
+        self.key = np.where(self.keys.nulls, -1, np.arange(len(self.keys)))[key]
+        self.row = np.arange(len(rule))
+        self.ends = self.taken = np.zeros(len(rule), np.int64)
+        self.step = np.zeros(0, np.int64)
+        self.topics = texts_of(names.topics)
+        self.types, types = Bytes.numbered(
+            None if name is None else name.encode() for name in names.types
+        )
+        self.topic, self.type = events.topic.astype(np.int64), types[events.type]
+        self.partition = events.partition.astype(np.int64)
+        self.offset, self.event_time = events.offset, events.time
+
+    @property
+    @abstractmethod
+    def ids(self) -> Bytes:
+        """The match ids in the records' headers; NULL for none."""
+
+    def encoded(self, values: Bytes) -> EncodedResults:
+        """The results as records with these values."""
+        return EncodedResults(
+            self.kind, self.rules, self.rule, self.key, self.keys, self.ids, values
+        )
+
+
+class MatchColumns(FieldColumns):
+    """The columns of matches or timeouts.
+
+    ``step`` is a number among the ``steps`` of all rules, those of rule ``r`` begin at
     ``first_step[r]``.
     """
 
     def __init__(self, results: Results) -> None:
-        used, self.rule = np.unique(results.rule, return_inverse=True)
-        plans = [results.plans[number] for number in used.tolist()]
-        self.kind, self._results = results.kind, results
-        self.rules = [(plan.rule.id, plan.rule.version) for plan in plans]
-        self.rule_ids = texts_of([name for name, _ in self.rules])
-        self.versions = np.array([version for _, version in self.rules], np.int64)
-        self.version = self.versions[self.rule]
-        used_keys, key = np.unique(results.key, return_inverse=True)
-        keys = results.keys.take(used_keys)
-        self.keys = keys
-        self.key = np.where(keys.nulls, -1, np.arange(len(keys)))[key]
-        names = [[name.encode() for name in step_names(plan)] for plan in plans]
+        super().__init__(
+            results.kind, results.plans, results.rule, results.keys, results.key, results.names,
+            results.events,
+        )  # fmt: skip
+        names = [[name.encode() for name in step_names(plan)] for plan in self.plans]
         self.steps = Bytes.of([name for each in names for name in each])
         self.first_step = np.cumsum([0, *map(len, names)]).astype(np.int64)
         self._by_name = np.array(
@@ -74,22 +120,13 @@ class FieldColumns:
         counts = np.diff(self.ends, prepend=0)
         owner = np.repeat(self.rule, counts)
         self.step = results.step + self.first_step[owner]
-        steps = np.array([len(plan.steps) for plan in plans], np.int64)
+        steps = np.array([len(plan.steps) for plan in self.plans], np.int64)
         #: How many of its events a row has taken, and does not only stand before.
         self.taken = np.where(results.step[self.ends - counts] < steps[self.rule], counts, 0)
-        self.topics = texts_of(results.names.topics)
-        self.types, types = Bytes.numbered(
-            None if name is None else name.encode() for name in results.names.types
-        )
-        events = results.events
-        self.topic, self.type = events.topic.astype(np.int64), types[events.type]
-        self.partition = events.partition.astype(np.int64)
-        self.offset, self.event_time = events.offset, events.time
         self.time, self.start = results.time, results.starts
         self.already_matched = results.already_matched.astype(np.int64)
-        self.row = np.arange(len(results))
         self.measures, self.columns = results.measures, results.columns
-        payload = events.payload
+        payload = results.events.payload
         self.payload = (
             None
             if payload is None
@@ -114,23 +151,74 @@ class FieldColumns:
             self.offset, self.first_step, self._by_name, *self.rule_ids.pool, *self.keys.pool,
             *self.steps.pool, *self.topics.pool, out, ends,
         )  # fmt: skip
-        return texts_of(
-            [
-                blake2b(identity or b"", digest_size=_ID_LENGTH // 2, person=PERSON).hexdigest()
-                for identity in Bytes.of_ends(out, ends).values()
-            ]
-        )
+        return _ids(Bytes.of_ends(out, ends), PERSON)
 
-    def encoded(self, values: Bytes) -> EncodedResults:
-        """The results as records with these values."""
-        return EncodedResults(
-            self.kind, self.rules, self.rule, self.key, self.keys, self.ids, values
+
+class RowColumns(FieldColumns):
+    """The columns of rows of ALL ROWS PER MATCH. ``match`` is the number of the id of a row's
+    match among ``match_ids`` (-1: none)."""
+
+    def __init__(self, rows: ResultRows) -> None:
+        super().__init__(
+            rows.kind, (rows.plan,), np.zeros(len(rows), np.int32), rows.keys, rows.key,
+            rows.names, rows.events,
+        )  # fmt: skip
+        self.variables = texts_of(rows.plan.steps)
+        self.variable = rows.variable.astype(np.int64)
+        self.number, self.columns, self.match = rows.number, rows.columns, rows.match
+        self.match_ids = MatchColumns(rows.matches).ids
+
+    @cached_property
+    def ids(self) -> Bytes:
+        """The ids of their matches."""
+        places = np.append(self.match_ids.places, 0)[self.match]
+        return Bytes(places, self.match < 0, self.match_ids.data)
+
+    @cached_property
+    def row_ids(self) -> Bytes:
+        """Row ids, as 32 hexadecimal digits each."""
+        return row_ids(self, self.match_ids, self.match, self.number)
+
+
+def row_ids(columns: FieldColumns, match_ids: Bytes, match: I64, number: I64) -> Bytes:
+    """The ids of rows. ``match``: the number of each one's match among ``match_ids`` (-1: none);
+    ``number``: its place among the rows of its match."""
+    rows = len(columns.row)
+    # Eight numbers a row, and two bytes that say whether there is a key, and a match.
+    room = (8 * _INTEGER + 2) * rows + sum(
+        chosen.size
+        for chosen in (
+            Chosen(columns.rule_ids, columns.rule), Chosen(columns.keys, columns.key),
+            Chosen(match_ids, match), Chosen(columns.topics, columns.topic),
         )
+    )  # fmt: skip
+    out, ends = np.empty(room, np.uint8), np.zeros(rows + 1, np.int64)
+    write_row_identities(
+        columns.rule, columns.version, columns.key, match, number, columns.topic,
+        columns.partition, columns.offset, *columns.rule_ids.pool, *columns.keys.pool,
+        *match_ids.pool, *columns.topics.pool, out, ends,
+    )  # fmt: skip
+    return _ids(Bytes.of_ends(out, ends), ROW_PERSON)
+
+
+def columns_of(results: Results | ResultRows) -> FieldColumns:
+    """The columns that the fields of results are made of."""
+    return MatchColumns(results) if isinstance(results, Results) else RowColumns(results)
+
+
+def _ids(identities: Bytes, person: bytes) -> Bytes:
+    return texts_of(
+        [
+            blake2b(identity or b"", digest_size=_ID_LENGTH // 2, person=person).hexdigest()
+            for identity in identities.values()
+        ]
+    )
 
 
 class EncodedResults(NamedTuple):
     """Records of one topic. ``rule`` says which of ``rules`` (id, version) a record is of, ``key``
-    which of ``keys`` is its key (-1: none)."""
+    which of ``keys`` is its key (-1: none); ``ids`` are of its match, NULL for a row that no match
+    covers."""
 
     kind: ResultKind
     rules: list[tuple[str, int]]

@@ -12,7 +12,7 @@ from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
-from spark_cep.errors import ConfigurationError, RegistryError, SchemaError, SchemaNotFoundError
+from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
 
 
 def resolve_schemas(
@@ -65,7 +65,7 @@ def _readers(
             versions += registry.versions(subject)
         except SchemaNotFoundError:
             if source.reader_schema is None:
-                raise RegistryError(
+                raise SchemaNotFoundError(
                     f"input {name}: the registry has no subject {subject!r}; register the schema,"
                     f" or set inputs.{name}.reader_schema"
                 ) from None

@@ -16,8 +16,9 @@ from spark_cep.compiler.explain.explanation import (
 from spark_cep.compiler.explain.wording import window_in_words
 from spark_cep.compiler.row_pattern.plan import RowPatternPlan
 from spark_cep.errors import Problem, printable
+from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.expressions.canonical import name
-from spark_cep.pattern.sql.query import Query
+from spark_cep.pattern.sql.query import Computed, Query
 from spark_cep.pattern.sql.row_pattern import (
     Alternation,
     Anchor,
@@ -62,10 +63,13 @@ def _head(rule: Rule, plan: RowPatternPlan) -> Iterator[str]:
     if rule.description:
         yield f"  {printable(rule.description)}"
     target = f" {' or '.join(query.target)}" if query.target else ""
+    ties = ", ".join(map(str, query.order[1:]))
     head = {
         "fingerprint": plan.fingerprint,
         "key": ", ".join(map(name, query.partition)) or "none: all rows are one partition",
         "input": query.input,
+        **({} if query.where is None else {"rows are": f"events where {query.where.canonical}"}),
+        **({"equal times": f"ordered by {ties}"} if ties else {}),
         "window": window_in_words(rule.within) or "none",
         "rows": query.rows.lower(),
         "after a match": f"skip {query.skip.lower()}{target}",
@@ -110,17 +114,17 @@ def _repetition(node: Quantified) -> str:
 
 
 def _columns(query: Query) -> Iterator[str]:
-    yield from rows(
-        (
-            output.name,
-            f"the column {name(output.source)}"
-            if isinstance(output.source, tuple)
-            else query.measures[output.source].expression.canonical,
-        )
-        for output in query.outputs
-    )
+    yield from rows((output.name, _source(output.source, query)) for output in query.outputs)
     if leaves_columns_open(query):
         yield "  and all other columns of the input, which --schema names"
+
+
+def _source(source: ColumnPath | int | Computed, query: Query) -> str:
+    if isinstance(source, Computed):
+        return f"{source.expression.canonical}, of columns of the result"
+    if isinstance(source, tuple):
+        return f"the column {name(source)}"
+    return query.measures[source].expression.canonical
 
 
 def _kept(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
-from spark_cep.compiler.formula import TRUE, Formula
+from spark_cep.compiler.formula import TRUE, Atom, Formula
 from spark_cep.compiler.plan import EventAtom
 from spark_cep.compiler.row_pattern.distinction import Distinction, distinctions
 from spark_cep.compiler.row_pattern.generation import generate
@@ -23,7 +23,7 @@ from spark_cep.pattern.expressions.nodes import (
     RowAggregate,
     RowValue,
 )
-from spark_cep.pattern.sql.query import Query
+from spark_cep.pattern.sql.query import Computed, Query
 from spark_cep.pattern.tree import Rule
 
 
@@ -35,7 +35,8 @@ class RowPatternPlan:
     ``reach`` is how many rows before the first of a match may still be read.
     ``distinctions`` belong to the program's instructions. ``event_atoms`` are the parts of
     conditions that read the row under test alone, numbered from 0. Every row of a key counts, so
-    none is filtered out (``relevant``, ``strict``).
+    none is filtered out (``strict``) but those that WHERE rules out: they are no rows
+    (``relevant``).
     """
 
     rule: Rule
@@ -53,8 +54,12 @@ class RowPatternPlan:
         """Return a digest that changes when a stored row or thread would mean something else."""
         rule = self.rule
         text = f"{rule.id}\n{rule.version}\n{', '.join(rule.events)}\n{self}\n{self.columns}"
-        results = [(each.name, each.source) for each in self.query.outputs]
+        results = [
+            (each.name, str(each.source) if isinstance(each.source, Computed) else each.source)
+            for each in self.query.outputs
+        ]
         text += f"\n{self.query.unions}\n{self.query.partition}\n{results}"
+        text += "".join(f"\n{item}" for item in self.query.order[1:])
         return sha256(text.encode()).hexdigest()[:16]
 
     @property
@@ -88,6 +93,8 @@ class RowPatternPlan:
         pattern, after = self.heading
         conditions = [f"{v}: {e.canonical}" for v, e in self.query.defines.items()]
         measures = [f"{each.name}: {each.expression.canonical}" for each in self.query.measures]
+        if self.query.where is not None:
+            conditions.insert(0, f"where {self.query.where.canonical}")
         return "\n  ".join([pattern, after, *conditions, *self.program.lines, *measures])
 
 
@@ -103,7 +110,7 @@ def plan_rule(rule: Rule, query: Query) -> RowPatternPlan:
     paths = [
         *query.partition,
         *(each.path for each in query.order),
-        *(each.source for each in query.outputs if isinstance(each.source, tuple)),
+        *(path for each in query.outputs for path in each.columns),
         *(path for each in expressions for path in columns_of(each)),
     ]
     shifts = [
@@ -116,6 +123,10 @@ def plan_rule(rule: Rule, query: Query) -> RowPatternPlan:
     for variable, condition in query.defines.items():
         for leaf in _event_leaves(boolean_structure(condition)):
             atoms.setdefault(leaf, EventAtom(leaf, None, variable))
+    relevant: Formula = TRUE
+    if query.where is not None:
+        atoms.setdefault(query.where, EventAtom(query.where, None, "WHERE"))
+        relevant = Atom(list(atoms).index(query.where))
     return RowPatternPlan(
         rule=rule,
         query=query,
@@ -124,6 +135,8 @@ def plan_rule(rule: Rule, query: Query) -> RowPatternPlan:
         columns=tuple(dict.fromkeys(paths)),
         reach=-min([0, *shifts]),
         event_atoms=tuple(atoms.values()),
+        relevant=relevant,
+        strict=query.where is None,
     )
 
 

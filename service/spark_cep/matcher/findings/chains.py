@@ -8,6 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_cep.columns.compilation import I32, I64
+from spark_cep.columns.vectors import Bytes, Objects
+from spark_cep.matcher.batch.events import EventTable
+
+#: So many bits of the number of a text's bytes weigh nothing, and the weight of values whose bytes
+#: are not known; coordinates alone weigh 1.
+_LIGHT_BITS, _UNKNOWN = 8, 50
 
 
 class Chains(NamedTuple):
@@ -34,3 +40,16 @@ class Chains(NamedTuple):
             chains, events = slice(done, end), slice(first, last)
             yield chains, Chains(self.ends[chains] - first, self.steps[events], self.events[events])
             done = end
+
+
+def weights(events: EventTable, *, coordinates_alone: bool = False) -> I64:
+    """The weight of each event in a result, which has ``coordinates_alone`` or also the event's
+    values."""
+    found = np.ones(len(events), np.int64)
+    if coordinates_alone:
+        return found
+    columns = events.columns or []
+    for column in (*columns, events.payload):
+        if isinstance(column, Bytes):
+            found += column.lengths >> _LIGHT_BITS
+    return found + _UNKNOWN * any(isinstance(column, Objects) for column in columns)

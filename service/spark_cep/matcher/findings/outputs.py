@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
+from spark_cep.matcher.findings.result_rows import ResultRows
 from spark_cep.matcher.findings.results import Results
 from spark_cep.model import DeadLetter, Event, Match, MatchRow, Timeout
 from spark_cep.pattern.tree import Rule
@@ -13,15 +15,15 @@ from spark_cep.pattern.tree import Rule
 
 @dataclass(slots=True)
 class Outputs:
-    """Everything one advance produced; ``counts`` are per (rule id, what). ``results`` are matches
-    and timeouts as columns, ``matches`` and ``timeouts`` those that were made objects, ``rows``
-    those of rules with ALL ROWS PER MATCH."""
+    """Everything one advance produced; ``counts`` are per (rule id, what). ``results`` are matches,
+    rows of rules with ALL ROWS PER MATCH, and timeouts as columns; ``matches``, ``rows`` and
+    ``timeouts`` those that were made objects."""
 
     matches: list[Match] = field(default_factory=list)
     rows: list[MatchRow] = field(default_factory=list)
     timeouts: list[Timeout] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
-    results: list[Results] = field(default_factory=list)
+    results: list[Results | ResultRows] = field(default_factory=list)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, more: Outputs) -> None:
@@ -34,14 +36,17 @@ class Outputs:
         self.counts.update(more.counts)
 
     def as_objects(self) -> Outputs:
-        """Return these outputs with all matches and timeouts as objects."""
-        found = replace(self, matches=[*self.matches], timeouts=[*self.timeouts], results=[])
-        for results in self.results:
-            for row in range(len(results)):
-                result = results.result(row)
-                if isinstance(result, Match):
+        """Return these outputs with all results as objects."""
+        found = replace(
+            self, matches=[*self.matches], rows=[*self.rows], timeouts=[*self.timeouts], results=[]
+        )
+        for result in chain.from_iterable(results.objects() for results in self.results):
+            match result:
+                case Match():
                     found.matches.append(result)
-                else:
+                case MatchRow():
+                    found.rows.append(result)
+                case Timeout():
                     found.timeouts.append(result)
         return found
 

@@ -6,7 +6,7 @@ result only where somebody asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -33,6 +33,7 @@ class ResultKind(Enum):
 
     MATCH = "match"
     TIMEOUT = "timeout"
+    ROW = "match-row"
 
 
 #: Gives the columns and original bytes that rules (by number) emit of the events that they took.
@@ -103,6 +104,10 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.rule)
+
+    def objects(self) -> Iterator[Match | Timeout]:
+        """All of them as objects."""
+        return map(self.result, range(len(self)))
 
     @property
     def starts(self) -> I64:

@@ -33,6 +33,7 @@ from spark_cep.matcher.row_pattern.loops.found_loops import (
     output_rows,
     places_of,
 )
+from spark_cep.matcher.row_pattern.selected import computed_column
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
@@ -44,6 +45,7 @@ from spark_cep.pattern.expressions.nodes import (
     RowReference,
     RowValue,
 )
+from spark_cep.pattern.sql.query import Computed, OutputColumn
 from spark_cep.pattern.types import SqlType
 
 if TYPE_CHECKING:
@@ -94,13 +96,14 @@ class MeasureFailure(NamedTuple):
 
 class OutputColumns(NamedTuple):
     """Rows of the result: for each the number of its result, its place in the match, the place of
-    the event, and a vector for each measure; and what could not be computed."""
+    the event, and a vector for each measure; and what could not be computed, of those and of what
+    SELECT computes of them."""
 
     result: I64
     current: I64
     event: I64
     measures: tuple[Vector, ...]
-    failures: Sequence[MeasureFailure]
+    failures: list[MeasureFailure]
 
 
 @dataclass(frozen=True)
@@ -171,29 +174,42 @@ class RunFindings:
     @cached_property
     def columns(self) -> list[Measured]:
         """The columns of the result."""
-        rows = self.events.vectors(self.compiled.slots)
-        columns = []
-        for each in self.compiled.plan.query.outputs:
-            if isinstance(each.source, int):
-                values, kind = self.output.measures[each.source], self.kinds[each.source]
-            else:
-                place = self._place(each.source)
-                values = rows[place].take(self.output.event)
-                kind = self.compiled.slots[place].kind
-            columns.append(Measured(each.name, values, kind))
-        return columns
+        return [
+            self._computed(each, each.source)
+            if isinstance(each.source, Computed)
+            else Measured(each.name, *self._source(each.source))
+            for each in self.compiled.plan.query.outputs
+        ]
+
+    def _source(self, source: ColumnPath | int) -> tuple[Vector, SqlType | None]:
+        """The values, and their type, of a measure or a column, for all output rows."""
+        if isinstance(source, int):
+            return self.output.measures[source], self.kinds[source]
+        place = self._place(source)
+        column = self.events.vectors(self.compiled.slots)[place].take(self.output.event)
+        return column, self.compiled.slots[place].kind
+
+    def _computed(self, column: OutputColumn, computed: Computed) -> Measured:
+        """A column that SELECT computes of others."""
+        sources = [self._source(source) for _, source in computed.sources]
+        found, failures = computed_column(column, computed, sources, self.output.result)
+        self.output.failures.extend(MeasureFailure(column.name, *each) for each in failures)
+        return found
 
     def row(self, result: int) -> Event:
         """The first row of a result."""
         return self.event(int(self.results["row"][result]))
 
-    def variable(self, result: int, place: int) -> str | None:
-        """The variable of a row of a match; ``None`` where the match takes none, or there is no
-        match."""
-        if not self.results["length"][result]:
-            return None
-        label = int(self.labels[self.results["labels"][result] + place]) & (tables.EXCLUDED - 1)
-        return self.compiled.plan.query.variables[label]
+    @property
+    def variables(self) -> I32:
+        """The variable of each row of the result, by number; ``NONE`` where the match takes none,
+        or there is no match."""
+        result_of, current = self._output_rows
+        found = np.full(len(result_of), NONE, np.int32)
+        taken = self.results["length"][result_of] > 0
+        labels = self.results["labels"][result_of[taken]] + current[taken]
+        found[taken] = self.labels[labels] & (tables.EXCLUDED - 1)
+        return found
 
     def limit(self, result: int) -> str:
         """The limit beyond which the attempt of a result went, in words."""

@@ -26,6 +26,7 @@ from spark_cep.matcher.row_pattern.loops.tables import CLOSED, KEY
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, RowPatternLoopRun
 from spark_cep.matcher.row_pattern.reporting import RowPatternReporter
+from spark_cep.matcher.row_pattern.row_order import RowOrder
 from spark_cep.matcher.row_pattern.states import RowPatternStates, attempts
 
 
@@ -84,12 +85,16 @@ class _Rule:
             if slot.events == plan.rule.events and slot.of_type is None
         }
         self._places = [places[path] for path in plan.columns]
+        ties = [
+            (places[each.path], each.descending, each.nulls_first) for each in plan.query.order[1:]
+        ]
+        self._row_order = RowOrder(ties)
         atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
         self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self._matcher.row_bits)]
 
     def rows(self, fresh: NewEvents) -> tuple[I64, I64]:
-        """Return the new events that the rule reads, and the bits of each. Events before its
-        `effective_from` are not among its rows."""
+        """Return the new events that the rule reads, in their order, and the bits of each. Events
+        before its `effective_from` are not among its rows."""
         masks = [self._row_bits(mask) for mask in fresh.masks]
         read = np.array([bits is not None for bits in masks], bool)
         bits = np.array([bits or 0 for bits in masks], np.int64)
@@ -98,6 +103,7 @@ class _Rule:
         rows = np.flatnonzero(read[fresh.mask])
         if self._effective_from is not None:
             rows = rows[fresh.events.time[fresh.held + rows] >= self._effective_from]
+        rows = self._row_order.of(rows, fresh)
         return rows, bits[fresh.mask[rows]]
 
     def advance(

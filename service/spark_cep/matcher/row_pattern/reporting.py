@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from spark_cep.columns.compilation import I64
-from spark_cep.columns.vectors import Bytes, reader
+from spark_cep.columns.compilation import I64, NONE
+from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.engine import MOST_TAKEN_EVENTS
-from spark_cep.matcher.findings.chains import Chains
+from spark_cep.matcher.findings.chains import Chains, weights
 from spark_cep.matcher.findings.named_values import Measured, NamedValues
 from spark_cep.matcher.findings.outputs import Outputs, Reporter
+from spark_cep.matcher.findings.result_rows import ResultRows
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.loops import tables
-from spark_cep.model import Event, MatchRow, TakenEvent
+from spark_cep.model import Event
 
 
 class RowPatternReporter(Reporter):
@@ -35,8 +37,7 @@ class RowPatternReporter(Reporter):
         if found.one_row:
             yield from self._columns(found, ResultKind.MATCH, matched, keys)
         else:
-            matches = self._results(found, ResultKind.MATCH, matched, found.chains(matched), keys)
-            yield from self._rows(found, matches, matched)
+            yield from self._rows(found, matched, keys)
         yield self._dead_letters(found)
 
     def _columns(
@@ -45,8 +46,8 @@ class RowPatternReporter(Reporter):
         """Yield the results with these numbers."""
         what = "matched" if kind is ResultKind.MATCH else "timed_out"
         measures = found.columns if kind is ResultKind.MATCH else []
-        alike = np.ones(len(found.events), np.int64)
-        for rows, chains in found.chains(numbers).cut(alike, MOST_TAKEN_EVENTS):
+        weight = weights(found.events, coordinates_alone=not measures)
+        for rows, chains in found.chains(numbers).cut(weight, MOST_TAKEN_EVENTS):
             mine = [each._replace(values=each.values.take(rows)) for each in measures]
             results = self._results(found, kind, numbers[rows], chains, keys, mine)
             outputs = Outputs(results=[results])
@@ -73,36 +74,33 @@ class RowPatternReporter(Reporter):
             NamedValues.of_columns(measures, count),
         )  # fmt: skip
 
-    def _rows(self, found: RunFindings, matches: Results, matched: I64) -> Iterator[Outputs]:
+    def _rows(self, found: RunFindings, matched: I64, keys: Bytes) -> Iterator[Outputs]:
         """Yield the rows of the result, those that no match covers among them."""
         outputs, output = Outputs(), found.output
         self.count({"matched": len(matched)}, outputs)
-        columns = [(each.name, reader(each.values, each.kind)) for each in found.columns]
-        number, identity = -1, None
-        for at, (result, place, row) in enumerate(
-            zip(output.result.tolist(), output.current.tolist(), output.event.tolist(), strict=True)
-        ):
-            if result != number:
-                covered = found.results["kind"][result] == tables.MATCH
-                match = matches.result(int(np.searchsorted(matched, result))) if covered else None
-                number, identity = result, None if match is None else match.match_id
-            event = found.event(row)
-            outputs.rows.append(
-                MatchRow(
-                    rule_id=self._id,
-                    rule_version=self._version,
-                    key=matches.keys.text(int(found.results["key"][result])),
-                    match_id=identity,
-                    row=place + 1,
-                    variable=found.variable(result, place),
-                    event=TakenEvent(event.at, event.time, type=event.type),
-                    columns={name: read(at) for name, read in columns},
-                )
-            )
-            if len(outputs.rows) >= MOST_TAKEN_EVENTS:
-                yield outputs
-                outputs = Outputs()
         yield outputs
+        variable = found.variables
+        rows = Chains(np.arange(1, len(output.event) + 1), variable, output.event.astype(np.int32))
+        coordinates = replace(found.events, columns=None, payload=None, micros=None)
+        for piece, _ in rows.cut(weights(found.events), MOST_TAKEN_EVENTS):
+            result = output.result[piece]
+            # Rows are in the order of results.
+            low, high = np.searchsorted(matched, (result[0], result[-1] + 1))
+            covering = matched[low:high]
+            match = np.searchsorted(covering, result)
+            match[found.results["kind"][result] != tables.MATCH] = NONE
+            columns = [each._replace(values=each.values.take(piece)) for each in found.columns]
+            matches = self._results(found, ResultKind.MATCH, covering, found.chains(covering), keys)
+            yield Outputs(
+                results=[
+                    ResultRows(
+                        self._plan, matches, keys, found.names, match,
+                        found.results["key"][result].astype(np.int64), output.current[piece] + 1,
+                        variable[piece], coordinates.take(output.event[piece]),
+                        NamedValues.of_columns(columns, len(result)),
+                    )
+                ]
+            )  # fmt: skip
 
     def _dead_letters(self, found: RunFindings) -> Outputs:
         outputs = Outputs()

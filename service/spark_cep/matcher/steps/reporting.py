@@ -12,7 +12,7 @@ from spark_cep.columns.vectors import Bytes, Objects, places_of
 from spark_cep.compiler.plan import Plan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.engine import MOST_TAKEN_EVENTS
-from spark_cep.matcher.findings.chains import Chains
+from spark_cep.matcher.findings.chains import Chains, weights
 from spark_cep.matcher.findings.found import Failure
 from spark_cep.matcher.findings.look_back import LookBacks
 from spark_cep.matcher.findings.named_values import NamedValues, OfType
@@ -21,10 +21,6 @@ from spark_cep.matcher.findings.partial import Taken
 from spark_cep.matcher.findings.results import Emitted, ResultKind, Results
 from spark_cep.matcher.steps.matcher import Findings
 from spark_cep.model import Event
-
-#: So many bits of the number of a text's bytes weigh nothing, and the weight of values whose bytes
-#: are not known; coordinates alone weigh 1.
-_LIGHT_BITS, _UNKNOWN = 8, 50
 
 
 class StepReporter:
@@ -50,7 +46,9 @@ class StepReporter:
         self, findings: Findings, keys: Bytes, events: EventTable, names: Names
     ) -> Iterator[Outputs]:
         """Yield matches and timeouts in pieces of bounded size."""
-        event, weight = events.objects(names, self._slots), self._weight(events)
+        event = events.objects(names, self._slots)
+        emits = self._payload.any() or self._measure_count.any() or self._column_count.any()
+        weight = weights(events, coordinates_alone=not emits)
         emitted = self._emitted(events)
         never = np.zeros(len(findings.match_rule), np.uint8)
         for kind, what, chains, rule, key, time, already_matched in (
@@ -85,17 +83,6 @@ class StepReporter:
         self._reporters[rule].dead_letter(
             outputs, failure.reason, failure.event, failure.detail, failure.step
         )
-
-    def _weight(self, events: EventTable) -> I64:
-        """The weight of each event in a result."""
-        weight = np.ones(len(events), np.int64)
-        if not (self._payload.any() or self._measure_count.any() or self._column_count.any()):
-            return weight
-        columns = events.columns or []
-        for column in (*columns, events.payload):
-            if isinstance(column, Bytes):
-                weight += column.lengths >> _LIGHT_BITS
-        return weight + _UNKNOWN * any(isinstance(column, Objects) for column in columns)
 
     def _evaluate(
         self, rule: I32, chains: Chains, event: Callable[[int], Event], outputs: Outputs

@@ -108,6 +108,27 @@ def _gives_way_to(behind: Sequence[Placed]) -> Placed | None:
     return nots[-1] if nots and is_last_event(nots[-1]) else None
 
 
+def warn_not_between(rule: Rule) -> Iterator[Finding]:
+    """``not_followed_by`` behind repetitions also holds between them; in Flink too."""
+    for placed in place_steps(rule.pattern):
+        loop = None if placed.previous is None else _loop_at_end(placed.previous)
+        if placed.step.after is Contiguity.NOT_FOLLOWED_BY and loop is not None:
+            yield placed.finding(
+                f"`{placed.step.name}` also forbids an event between two repetitions of"
+                f" `{loop.name}`, not only behind the last",
+                "after",
+                f"a step for each repetition of `{loop.name}`, if it is to hold only behind the"
+                " last",
+            )
+
+
+def _loop_at_end(step: Step) -> Step | None:
+    """The step, or the last one within the group, that repeats with other events in between."""
+    if repeats(step) and step.loop is not Loop.CONSECUTIVE:
+        return step
+    return _loop_at_end(step.group[-1]) if step.group else None
+
+
 def warn_endless_loop(rule: Rule) -> Iterator[Finding]:
     """A loop that nothing ends holds its partial matches for ever."""
     if rule.within != Within():
@@ -209,6 +230,7 @@ _CHECKS: tuple[Callable[[Rule], Iterator[Finding]], ...] = (
     warn_greedy_last,
     warn_swallowed,
     warn_void_not,
+    warn_not_between,
     warn_endless_loop,
     warn_skip_without_window,
     warn_cost,

@@ -12,6 +12,7 @@ is kept in ``schemas/rule.schema.json``.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -46,6 +47,8 @@ from spark_cep.pattern.tree import Contiguity, Rule
 from spark_cep.pattern.ververica.rewriting import rewritten
 
 _Fields = TypeVar("_Fields", bound=RuleFields)
+_ONE_RULE = "`id: …` at the beginning of a line, without `- `; `---` on a line between two rules"
+_NO_NAME = re.compile(r"[^\w.$-]")
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,12 @@ def _completed(document: Document, given: Mapping[str, object]) -> Document:
     return replace(document, data={**given, **document.data})
 
 
+def _no_mapping(data: object, places: Places) -> Problem:
+    keys = "`id: …`, `pattern: …` and other keys"
+    allowed = _ONE_RULE if isinstance(data, list) else keys
+    return places.problem("a rule must be a mapping", (), allowed=allowed)
+
+
 def load_document(document: Document) -> LoadedRule:
     """The rule of one document; ``RuleSetError`` with all its problems."""
     rule, problems = _load(document)
@@ -130,11 +139,12 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
     if not isinstance(data, dict):
         problems = list(document.problems.values())
         if data is not UNREADABLE and not problems:
-            allowed = "`id: …`, `pattern: …` and other keys"
-            problems.append(
-                document.places.problem("a rule must be a mapping", (), allowed=allowed)
-            )
+            problems.append(_no_mapping(data, document.places))
         return None, problems
+    if "id" not in data and isinstance(data.get("rules"), list):
+        message = "a document is one rule, without `rules` around it"
+        problem = document.places.problem(message, ("rules",), allowed=_ONE_RULE, at="key")
+        return None, [problem]
     rule_id = data.get("id")
     # Also where it is no valid Unicode: problems are written to logs and topics.
     named = rule_id.encode(errors="replace").decode() if isinstance(rule_id, str) else None
@@ -236,9 +246,11 @@ def _empty(data: Mapping[str, Any], path: Path) -> Iterator[Path]:
 def _no_value(path: Path, places: Places) -> Problem:
     message = f"`{path[-1]}` has no value"
     allowed = "a value; or leave the key out"
-    if str(path[-1])[:1].isdigit():
+    if str(path[-1]).isdigit():
         # What stands behind the comma of `where: amount > 1,5` in braces.
         allowed = "decimals behind a point, as 1.5; quotes around a condition with a comma"
+    elif _NO_NAME.search(str(path[-1])):
+        allowed = "quotes around a condition with a comma: inside `{…}` a comma ends it"
     return places.problem(message, path, allowed=allowed, at="key")
 
 

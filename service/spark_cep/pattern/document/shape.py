@@ -13,6 +13,7 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -76,6 +77,13 @@ def _times(value: object) -> Repetitions:
     return Repetitions(minimum, int(match[3]) if match[3] else minimum)
 
 
+def _condition(value: object) -> object:
+    """A condition; of several it is not clear how they belong together."""
+    if isinstance(value, list):
+        raise refused("one SQL condition, of several joined by AND or OR: `a = 1 AND b = 2`")
+    return value
+
+
 def _form(value: object) -> str:
     """Return the written form of a value; the tags are no part of any path."""
     if isinstance(value, dict):
@@ -84,6 +92,7 @@ def _form(value: object) -> str:
 
 
 Text = Annotated[str, Field(min_length=1)]
+Condition = Annotated[Text, BeforeValidator(_condition)]
 Duration = Annotated[int, PlainValidator(duration, json_schema_input_type=str)]
 Instant = Annotated[int, PlainValidator(_instant, json_schema_input_type=str)]
 TimesField = Annotated[
@@ -209,7 +218,7 @@ class StepShape(DocumentShape):
         description="how the step stands to the one before: `next`, `followed_by`,"
         " `followed_by_any`, `not_next` or `not_followed_by`; absent on the first step",
     )
-    where: Text | None = Field(
+    where: Condition | None = Field(
         default=None, description="a SQL condition over the event's columns; absent: every event"
     )
     of_type: Text | None = Field(
@@ -231,7 +240,7 @@ class StepShape(DocumentShape):
         default=False, description="`true`: the loop takes as many events as it can"
     )
     optional: bool = Field(default=False, description="`true`: the step may be left out")
-    until: Text | None = Field(
+    until: Condition | None = Field(
         default=None, description="a SQL condition; the event that satisfies it ends the loop"
     )
     group: Annotated[list[StepShape], Field(min_length=1)] | None = Field(

@@ -22,6 +22,12 @@ _ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {
     (StepShape, "not"): "`after: not_next` or `after: not_followed_by`",
     (RuleShape, "name"): "`id` for the rule's name",
     (SqlRuleShape, "name"): "`id` for the rule's name",
+    (RuleShape, "maxspan"): "`within` for the longest time from first to last event",
+    (RuleShape, "until"): "`until` on the step that repeats: it ends that loop; for an event that"
+    " must not come, a step with `after: not_followed_by`; for the time of the whole, `within`",
+    (RuleShape, "where"): "`where` on each step of `pattern`",
+    (RuleShape, "by"): "`key` for what events of one match have in common",
+    (StepShape, "maxspan"): "`within` on the rule, for the whole pattern",
     (RuleShape, "steps"): "`pattern` for the list of steps",
     (RuleShape, "measures"): "`measures` inside `emit`",
 }

@@ -45,7 +45,7 @@ from spark_cep.pattern.expressions.evaluation.evaluators import Evaluator
 from spark_cep.pattern.expressions.functions.aggregation import aggregate
 from spark_cep.pattern.expressions.nodes import ALL_STEPS, ColumnPath, Expression, LookBack
 from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem
-from spark_cep.pattern.expressions.reading.parsing import parse, parse_of_rows
+from spark_cep.pattern.expressions.reading.parsing import parse, parse_of_row, parse_of_rows
 from spark_cep.pattern.expressions.reading.reader import MAX_DEPTH, MAX_TREE
 from spark_cep.pattern.expressions.reading.syntax import MAX_TEXT
 from spark_cep.pattern.expressions.structure import And, Leaf, Or, boolean_structure
@@ -69,5 +69,6 @@ __all__ = [
     "boolean_structure",
     "check_types",
     "parse",
+    "parse_of_row",
     "parse_of_rows",
 ]

@@ -14,8 +14,9 @@ functions and its arithmetic, so ``7 / 2`` is ``3.5``. Beyond the standard: ``WI
 after the pattern, as Flink SQL has it, and ``COUNT(DISTINCT …)``. ``"price"`` and ```price``` are
 names, ``'price'`` is text.
 
-**Left out.** ``INITIAL`` and ``SEEK``, which are for windows; FILTER and ORDER BY in aggregates; a
-SELECT list of anything but the columns that the clause gives, and clauses behind it.
+**Left out.** ``INITIAL`` and ``SEEK``, which are for windows; FILTER and ORDER BY in aggregates;
+aggregates in SELECT; in FROM, all but an input and a sub-query that picks rows of one; behind the
+clause, all but an ORDER BY that says what holds anyway.
 """
 
 from spark_cep.pattern.sql.analysis import examine_query, load_query

@@ -19,12 +19,14 @@ from spark_cep.pattern.expressions import (
     ExpressionError,
     check_types,
     parse,
+    parse_of_row,
     parse_of_rows,
 )
 from spark_cep.pattern.expressions.nodes import Column, Literal, Node
 from spark_cep.pattern.expressions.problems import TextProblem
-from spark_cep.pattern.expressions.reading.row_scope import RowPatternScope, column_of
-from spark_cep.pattern.sql.outputs import outputs_of
+from spark_cep.pattern.expressions.reading.plain_row import PlainRow
+from spark_cep.pattern.expressions.reading.row_scope import RowPatternScope
+from spark_cep.pattern.sql.outputs import ResultColumns
 from spark_cep.pattern.sql.program_size import MAX_PROGRAM, program_size
 from spark_cep.pattern.sql.query import Measure, Query, Sort
 from spark_cep.pattern.sql.row_pattern import Exclusion, PatternVariable, Permutation, Span, walk
@@ -34,6 +36,7 @@ from spark_cep.pattern.types import BOOLEAN, UNKNOWN, RecordType, SqlType, colum
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE"
 _COUNTED = 10**12
+_OF_MATCHES = "in DEFINE or MEASURES, which see the rows of a match"
 # In place of one that is wrong, so that nothing else is reported for want of a window.
 _SOME_WINDOW = 1
 
@@ -102,12 +105,16 @@ class Analysis:
         if target is not None:
             known = self._known(target, self._unions, "pattern variables")
             target_variables = self._unions[known] if known else ()
-        outputs, problems = outputs_of(statement, self._event, partition, order, measures)
-        self.problems += problems
+        result = ResultColumns(statement, self._event, partition, order, measures)
+        outputs = result.selected()
+        result.check_order()
+        self.problems += result.problems
+        self.respelt += result.respelt
+        rows_of = statement.rows_of
         return Query(
             text=statement.text,
             source=statement.source,
-            input=statement.input.written,
+            input=rows_of.input.written,
             partition=partition,
             order=order,
             measures=measures,
@@ -121,11 +128,13 @@ class Analysis:
             defines=self._defines(),
             outputs=outputs,
             event=self._event,
-            input_span=statement.input.span,
+            where=self._where(),
+            input_span=rows_of.input.span,
             partition_spans=tuple(column.span for column in statement.partition),
             define_starts={
                 define.variable.name: define.condition.span[0] for define in statement.defines
             },
+            where_start=0 if rows_of.where is None else rows_of.where.span[0],
         )
 
     def _refuse(self, message: str, span: tuple[int, int], allowed: str | None = None) -> None:
@@ -185,12 +194,35 @@ class Analysis:
                 )
         return "lower bounds of quantifiers"
 
-    def _scope(self, defined: str | None) -> RowPatternScope:
-        return RowPatternScope(self._unions, defined, self._event)
+    def _scope(self, text: Fragment, defined: str | None = None) -> RowPatternScope:
+        return RowPatternScope(self._unions, defined, self._event, self._written(text))
+
+    def _written(self, text: Fragment) -> str:
+        return self._statement.text[slice(*text.span)]
+
+    def _row(self, text: Fragment, *qualifiers: Named | None) -> PlainRow:
+        names = tuple(each.written.lower() for each in qualifiers if each is not None)
+        return PlainRow(self._event, names, _OF_MATCHES, self._written(text))
+
+    def _where(self) -> Expression | None:
+        rows_of = self._statement.rows_of
+        if rows_of.where is None:
+            return None
+        read = self._read(rows_of.where, self._row(rows_of.where, rows_of.input, rows_of.alias))
+        if read is None:
+            return None
+        condition, kind = read
+        self._check_condition("WHERE", kind, rows_of.where.span)
+        return condition
+
+    def _check_condition(self, what: str, kind: SqlType, span: Span) -> None:
+        if kind not in (BOOLEAN, UNKNOWN):
+            message = f"the condition of {what} is {kind}"
+            self._refuse(message, span, "what is true or false (BOOLEAN)")
 
     def _measures(self) -> Iterable[Measure]:
         for written in self._statement.measures:
-            read = self._read(written.expression, self._scope(None))
+            read = self._read(written.expression, self._scope(written.expression))
             if read is not None:
                 yield Measure(written.name.written, *read, written.expression.span[0])
 
@@ -205,19 +237,22 @@ class Analysis:
             elif self._known(variable, self._variables, "pattern variables") in seen:
                 self._refuse(f"`{variable.written}` is defined twice", variable.span)
             seen.add(variable.name)
-            read = self._read(define.condition, self._scope(variable.name))
+            read = self._read(define.condition, self._scope(define.condition, variable.name))
             if read is None:
                 continue
             condition, kind = read
-            if kind not in (BOOLEAN, UNKNOWN):
-                message = f"the condition of {variable.written} is {kind}"
-                self._refuse(message, define.condition.span, "what is true or false (BOOLEAN)")
+            self._check_condition(variable.written, kind, define.condition.span)
             defines[variable.name] = condition
         return defines
 
-    def _read(self, text: Fragment, scope: RowPatternScope) -> tuple[Expression, SqlType] | None:
+    def _read(
+        self, text: Fragment, scope: RowPatternScope | PlainRow
+    ) -> tuple[Expression, SqlType] | None:
         try:
-            expression = parse_of_rows(text.text, scope)
+            if isinstance(scope, PlainRow):
+                expression = parse_of_row(text.text, scope)
+            else:
+                expression = parse_of_rows(text.text, scope)
             start = text.span[0]
             self.respelt += [((start + a, start + b), path) for (a, b), path in scope.respelt]
             return expression, check_types(expression, self._event, {})
@@ -229,17 +264,17 @@ class Analysis:
         self.problems += [problem.moved(text.span[0]) for problem in error.problems]
 
     def _column(self, text: Fragment, clause: str) -> ColumnPath:
+        row = self._row(text)
         try:
-            node = parse(text.text).node
+            node = parse_of_row(text.text, row).node
         except ExpressionError as error:
             self._place(text, error)
             return ()
         if not isinstance(node, Column):
             self._refuse(f"{clause} takes columns", text.span)
             return ()
-        path = column_of(self._event, node.path)
-        if path != node.path:
-            self.respelt.append((text.span, path))
+        path = node.path
+        self.respelt += [(text.span, found) for _, found in row.respelt]
         if self._event is not None and column_type(self._event, path) is None:
             allowed = instead(".".join(path), self._event.fields, "columns")
             self._refuse(f"there is no column `{text.text}`", text.span, allowed)

@@ -1,6 +1,7 @@
 """The text around the clause: parts that a query may have and a rule may not.
 
-The grammar alone would report a word in the middle of it, or take WHERE for the result's name.
+The grammar alone would report a word in the middle of it, or take WHERE for the result's name. Of
+sub-queries in FROM, one that picks rows of an input is left to the grammar.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from spark_cep.pattern.expressions.problems import TextProblem
 
 _INSTEAD = MappingProxyType(
     {
-        **dict.fromkeys(("WHERE", "HAVING", "QUALIFY"), "conditions in DEFINE"),
+        **dict.fromkeys(
+            ("WHERE", "HAVING", "QUALIFY"),
+            "conditions in DEFINE; those of the input's rows in FROM (SELECT * FROM input WHERE …)",
+        ),
         "GROUP": "aggregates in MEASURES",
         "ORDER": "no ORDER BY: a match goes out when it is final",
         **dict.fromkeys(("LIMIT", "OFFSET", "FETCH"), "no limit: every match goes out"),
@@ -22,13 +26,25 @@ _INSTEAD = MappingProxyType(
             ("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", ","),
             "one input: a rule reads no other",
         ),
-        "(": "the name of an input: SELECT … FROM input MATCH_RECOGNIZE ( … )",
+        "(": "the name of an input, or (SELECT * FROM input WHERE condition)",
     }
 )
 _NAME = rf"(?!(?:AS|{'|'.join(filter(str.isalpha, _INSTEAD))})\b)[^\W\d]\w*"
 _INPUT = re.compile(
     rf"\s*(?:{_NAME}(?:\s*\.\s*{_NAME})*(?:\s+(?:AS\s+)?{_NAME})?)?\s*", re.IGNORECASE
 )
+_OPENED = re.compile(r"\s*\(")
+_SELECT = re.compile(r"\(\s*SELECT\b", re.IGNORECASE)
+_ALL_OF = re.compile(r"\(\s*SELECT\s*\*\s*FROM\b", re.IGNORECASE)
+_ORDER_BY = re.compile(r"ORDER\s+BY\b", re.IGNORECASE)
+#: Words that can be no column where they stand so.
+_END = re.compile(
+    r"\b(?:(?:GROUP|ORDER)(?=\s+BY\b)|HAVING\b|QUALIFY\b|(?:LIMIT|OFFSET|FETCH)(?=\s+\w)"
+    r"|(?:UNION|EXCEPT|INTERSECT|MINUS)(?=\s+(?:ALL\s+)?SELECT\b))|[()]",
+    re.IGNORECASE,
+)
+_MOST_SHOWN = 80
+_SUB_QUERY = "(SELECT * FROM {})"
 _RESULT = re.compile(rf"\s*(?:(?:AS\s+)?{_NAME})?\s*(?P<end>;\s*)?", re.IGNORECASE)
 _PARTS = (
     r"PARTITION\s+BY",
@@ -60,28 +76,79 @@ def around_clause(text: str, code: str) -> tuple[str, list[TextProblem]]:
     begins = next((end for name, end in reversed(words[:clause]) if name == "FROM"), None)
     if begins is not None:
         ends = words[clause][1] - len("MATCH_RECOGNIZE")
-        at = _INPUT.match(code, begins, ends)
-        place = ends if at is None else at.end()
-        word = _NEXT.match(code, place, ends)
-        if word is not None and word[0].upper() in _INSTEAD:
-            shown = "a sub-query" if word[0] == "(" else f"`{word[0]}`"
-            allowed = _INSTEAD[word[0].upper()]
-            problems.append(TextProblem(f"{shown} cannot stand in FROM", word.span(), allowed))
-            name = "_" if word[0] == "(" else " "
+        problem, place = _in_from(text, code, begins, ends)
+        if problem is not None:
+            problems.append(problem)
+            name = "_" if code[place] == "(" else " "
             text = text[:place] + name + _blank(text[place + 1 : ends]) + text[ends:]
     closes = next((end for name, end in words[clause:] if name == ")"), len(text))
     behind = _RESULT.match(code, closes)
     word = None if behind is None else _NEXT.match(code, behind.end())
-    if behind is not None and word is not None:
-        if behind["end"]:
-            message, allowed = "a rule is one statement", "a file, or a document, for each"
-            problems.append(TextProblem(message, word.span(), allowed))
-            text = text[: word.start()]
-        elif word[0].upper() in _INSTEAD:
-            message = f"`{word[0]}` cannot follow the clause, which ends the statement"
-            problems.append(TextProblem(message, word.span(), _INSTEAD[word[0].upper()]))
-            text = text[: word.start()]
+    if behind is not None and word is not None and behind["end"]:
+        message, allowed = "a rule is one statement", "a file, or a document, for each"
+        problems.append(TextProblem(message, word.span(), allowed))
+        text = text[: word.start()]
+        word = None
+    if word is not None and _ORDER_BY.match(code, word.start()):
+        # The grammar reads it; what may not follow it would be taken for part of its columns.
+        word = _ends(code, word.end(), len(code))
+    if word is not None and word[0].upper() in _INSTEAD:
+        message = f"`{word[0]}` cannot follow the clause, which ends the statement"
+        problems.append(TextProblem(message, word.span(), _INSTEAD[word[0].upper()]))
+        text = text[: word.start()]
     return text, problems
+
+
+def _in_from(text: str, code: str, begins: int, ends: int) -> tuple[TextProblem | None, int]:
+    """What cannot stand in FROM, which reaches from ``begins`` to ``ends``, and its place."""
+    opened = _OPENED.match(code, begins, ends)
+    if opened is not None:
+        start = opened.end() - 1
+        closes = next((end for name, end in _outer(code[start:ends]) if name == ")"), ends - start)
+        problem = _sub_query(code, start, start + closes)
+        if problem is not None:
+            return problem, start
+        code = f"{code[:start]}{'_' * closes}{code[start + closes :]}"
+    at = _INPUT.match(code, begins, ends)
+    place = ends if at is None else at.end()
+    word = _NEXT.match(code, place, ends)
+    if word is None or word[0].upper() not in _INSTEAD:
+        return None, place
+    allowed = _INSTEAD[word[0].upper()]
+    if word[0].upper() == "WHERE":
+        rows = " ".join(text[begins:ends].split())
+        rows = rows if len(rows) <= _MOST_SHOWN else "input WHERE condition"
+        allowed = f"FROM {_SUB_QUERY.format(rows)} MATCH_RECOGNIZE ( … )"
+    return TextProblem(f"`{word[0]}` cannot stand in FROM", word.span(), allowed), place
+
+
+def _sub_query(code: str, start: int, end: int) -> TextProblem | None:
+    """What a sub-query has beyond an input and a condition on its rows."""
+    bracket = (start, start + 1)
+    if not _SELECT.match(code, start, end):
+        return TextProblem("a sub-query cannot stand in FROM", bracket, _INSTEAD["("])
+    from_input = _ALL_OF.match(code, start, end)
+    if from_input is None:
+        message = "a sub-query in FROM picks rows, and takes all their columns"
+        return TextProblem(message, bracket, _INSTEAD["("])
+    at = _INPUT.match(code, from_input.end(), end)
+    word = None if at is None else _NEXT.match(code, at.end(), end)
+    if word is not None and word[0].upper() == "WHERE":
+        word = _ends(code, word.end(), end - 1)
+    if word is None or word[0].upper() not in _INSTEAD:
+        return None
+    message = f"`{word[0]}` cannot stand in FROM"
+    return TextProblem(message, word.span(), _INSTEAD[word[0].upper()])
+
+
+def _ends(code: str, start: int, end: int) -> re.Match[str] | None:
+    """The first word outside brackets that ends a condition, or columns, between these places."""
+    depth = 0
+    for part in _END.finditer(code, start, end):
+        depth += (part[0] == "(") - (part[0] == ")")
+        if not depth and part[0] not in "()":
+            return part
+    return None
 
 
 def parts_out_of_order(code: str) -> TextProblem | None:

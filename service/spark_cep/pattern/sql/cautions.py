@@ -12,14 +12,18 @@ from collections.abc import Iterator
 from spark_cep.pattern.expressions import ColumnPath, bind
 from spark_cep.pattern.expressions.canonical import expression, name
 from spark_cep.pattern.expressions.nodes import (
+    COMPARISONS,
     Call,
     ClassifierAt,
+    Column,
     ColumnAt,
+    Expression,
     Node,
     RowReference,
     walk,
 )
 from spark_cep.pattern.expressions.problems import TextProblem
+from spark_cep.pattern.key_types import with_article
 from spark_cep.pattern.sql import row_pattern
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.sql.row_pattern import (
@@ -32,6 +36,7 @@ from spark_cep.pattern.sql.row_pattern import (
     RowPattern,
     parts_of,
 )
+from spark_cep.pattern.types import ArrayType, MapType, RecordType, column_type
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE behind PATTERN ( … )"
 
@@ -42,8 +47,15 @@ def endless_parts(query: Query) -> list[TextProblem]:
 
 
 def stream_warnings(query: Query) -> list[TextProblem]:
-    """The parts that make results come late, or not at all, on a stream."""
-    problems = (*_one_partition(query), *_open_tail(query), *_later_rows(query))
+    """The parts that make results come late, or not at all, on a stream, and conditions that are
+    probably not what their author means."""
+    problems = (
+        *_one_partition(query),
+        *_open_tail(query),
+        *_later_rows(query),
+        *_with_itself(query),
+        *_quoted_texts(query),
+    )
     return sorted(problems, key=lambda problem: problem.span)
 
 
@@ -125,9 +137,10 @@ def order_problems(query: Query, event_time: ColumnPath | None = None) -> Iterat
             yield TextProblem("rows come in the order of event time", item.span, allowed)
         elif place == 0 and item.descending:
             yield TextProblem("rows come in ascending order", item.span, allowed)
-        elif place:
-            message = "rows of equal time come by topic, partition and offset"
-            yield TextProblem(message, item.span, allowed)
+        kind = None if query.event is None else column_type(query.event, item.path)
+        if place and isinstance(kind, (ArrayType, MapType, RecordType)):
+            message = f"{name(item.path)} is {with_article(kind)}, which has no order"
+            yield TextProblem(message, item.span, "a column of numbers, texts or times")
 
 
 def _one_partition(query: Query) -> Iterator[TextProblem]:
@@ -158,10 +171,69 @@ def _tails(node: RowPattern) -> Iterator[Quantified]:
 
 def _later_rows(query: Query) -> Iterator[TextProblem]:
     for measure in query.measures:
-        for node in walk(measure.expression.node):
-            value = node.value if isinstance(node, RowReference) else None
-            position = value.position if isinstance(value, (ColumnAt, ClassifierAt)) else None
-            if isinstance(value, ColumnAt) and position is not None and position.shift > 0:
-                start, end = node.span
-                message = "NEXT in a measure holds the match back until that row is there"
-                yield TextProblem(message, (measure.start + start, measure.start + end))
+        for node in _of_later_rows(measure.expression):
+            start, end = node.span
+            message = "NEXT in a measure holds the match back until that row is there"
+            if query.within_ms is not None:
+                message += ", also beyond WITHIN"
+            yield TextProblem(message, (measure.start + start, measure.start + end))
+    for variable, condition in query.defines.items():
+        message = f"a row is {variable} only when the row that NEXT reads is there"
+        if query.within_ms is None:
+            message += ": the last match of a key may wait for ever"
+            allowed = f"PREV in the condition of the variable behind it; or {_WITHIN}"
+        else:
+            message += ": when WITHIN ends before, the timeout lacks it"
+            allowed = "PREV in the condition of the variable behind it"
+        for node in _of_later_rows(condition):
+            start = query.define_starts[variable]
+            yield TextProblem(message, (start + node.span[0], start + node.span[1]), allowed)
+
+
+def _of_later_rows(expression: Expression) -> Iterator[Node]:
+    """What an expression reads of rows behind the current one."""
+    for node in walk(expression.node):
+        value = node.value if isinstance(node, RowReference) else None
+        position = value.position if isinstance(value, (ColumnAt, ClassifierAt)) else None
+        if isinstance(value, ColumnAt) and position is not None and position.shift > 0:
+            yield node
+
+
+def _with_itself(query: Query) -> Iterator[TextProblem]:
+    """Comparisons and differences of a column of the row under test with the same one."""
+    for variable, condition in query.defines.items():
+        start = query.define_starts[variable]
+        for node in walk(condition.node):
+            if not isinstance(node, Call) or node.operator not in (*COMPARISONS, "-", "/"):
+                continue
+            left, right = node.arguments
+            column = next((each for each in walk(left) if isinstance(each, Column)), None)
+            if column is None or left != right:
+                continue
+            read = name(column.path)
+            message = f"this is the same value twice: that of the row itself, which is {variable}"
+            allowed = f"PREV({read}), of the row before; LAST({variable}.{read}, 1), of the last"
+            yield TextProblem(
+                message,
+                (start + node.span[0], start + node.span[1]),
+                f"{allowed} {variable} before this one",
+            )
+
+
+def _quoted_texts(query: Query) -> Iterator[TextProblem]:
+    """Names in double quotes that a plain one is compared with. Where the type of the events is
+    known, so is whether they are columns."""
+    starts = query.define_starts
+    conditions = [(condition, starts[v]) for v, condition in query.defines.items()]
+    conditions += [] if query.where is None else [(query.where, query.where_start)]
+    for condition, start in conditions if query.event is None else ():
+        for node in walk(condition.node):
+            if not isinstance(node, Call) or node.operator not in (*COMPARISONS, "IN"):
+                continue
+            spans = [operand.span for operand in node.arguments]
+            texts = [query.text[start + a : start + b] for a, b in spans]
+            for (a, b), text in zip(spans[1:], texts[1:], strict=True):
+                if text.startswith('"') and not texts[0].startswith('"'):
+                    message = f"{text} is a column: double quotes stand around names"
+                    allowed = f"a text in single quotes: '{text[1:-1]}'"
+                    yield TextProblem(message, (start + a, start + b), allowed)

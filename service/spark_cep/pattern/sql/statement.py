@@ -57,6 +57,24 @@ class SortItem:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultOrder:
+    """ORDER BY behind the clause."""
+
+    items: tuple[SortItem, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOf:
+    """The rows in FROM: those of ``input``, or of a sub-query over it, in which it may have another
+    name (``alias``), those for which the condition ``where`` holds."""
+
+    input: Named
+    alias: Named | None = None
+    where: Fragment | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenMeasure:
     """``expression AS name``."""
 
@@ -98,13 +116,13 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement. ``source`` names its text in messages; ``input`` is the name in FROM,
-    ``alias`` that of the clause's result."""
+    """One statement. ``source`` names its text in messages; ``rows_of`` is what FROM names,
+    ``alias`` the name of the clause's result."""
 
     text: str
     source: str
     select: tuple[Selected, ...]
-    input: Named
+    rows_of: RowsOf
     alias: Named | None
     partition: tuple[Fragment, ...]
     order: tuple[SortItem, ...]
@@ -116,3 +134,4 @@ class Statement:
     within: Fragment | None
     subsets: tuple[Subset, ...]
     defines: tuple[Define, ...]
+    result_order: ResultOrder | None

@@ -32,10 +32,13 @@ from spark_cep.pattern.sql.row_pattern import (
     RowPattern,
     Span,
 )
+from spark_cep.pattern.sql.slips import slip
 from spark_cep.pattern.sql.statement import (
     Define,
     Fragment,
     Named,
+    ResultOrder,
+    RowsOf,
     RowsPerMatch,
     Selected,
     SkipClause,
@@ -87,6 +90,11 @@ def read_statement(text: str, source: str) -> tuple[Statement | None, list[TextP
         if _at_end(error):
             if not problems:
                 problems.append(_syntax_error(within, error))
+            return False
+        known = slip(code, error.pos_in_stream or 0)
+        if known is not None:
+            # What follows would be read as what it is not.
+            problems.append(known)
             return False
         new = _syntax_error(within, error)
         if problems and not within[problems[-1].span[1] : new.span[0]].strip():
@@ -293,6 +301,9 @@ class _StatementReader(Transformer[Token, Any]):
     plus = _rule(lambda _, __: (1, None))
     optional = _rule(lambda _, __: (0, 1))
 
+    result_order = _rule(lambda items, span: ResultOrder(tuple(items), span))
+    rows_of = _rule(lambda parts, _: RowsOf(*parts))
+
     def table(self, meta: Meta, children: list[Named]) -> Named:
         written = ".".join(part.written for part in children)
         return Named(written, written, _span(meta))
@@ -345,24 +356,24 @@ class _StatementReader(Transformer[Token, Any]):
         return Quantified(part, least, most, reluctant is not None, _span(meta))
 
     def start(self, _: Meta, children: list[Any]) -> Statement:
-        first_alias, clause, last_alias = children[-3:]
-        *select, table = children[:-3]
-        (partition, order, measures, rows, after, mode, pattern, within, subsets, defines) = clause
-        del first_alias  # the input's other name; nothing can refer to it
+        *select, rows, first_alias, clause, last_alias, result_order = children
+        (partition, order, measures, shown, after, mode, pattern, within, subsets, defines) = clause
+        del first_alias  # the rows' other name; nothing can refer to it
         return Statement(
             text=self._text,
             source=self._source,
             select=tuple(select),
-            input=table,
+            rows_of=rows if isinstance(rows, RowsOf) else RowsOf(rows),
             alias=last_alias,
             partition=partition or (),
             order=order or (),
             measures=measures or (),
-            rows=rows or RowsPerMatch.ONE_ROW,
+            rows=shown or RowsPerMatch.ONE_ROW,
             after_match=after or SkipClause(),
             mode=mode,
             pattern=pattern,
             within=within,
             subsets=subsets or (),
             defines=defines,
+            result_order=result_order,
         )

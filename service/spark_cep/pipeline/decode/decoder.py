@@ -19,11 +19,13 @@ from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read, RecordReader
 from spark_cep.columns.representation import Representation, representation
+from spark_cep.event_times import ISO_TEXT
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.packing import pack
 from spark_cep.pattern.types import TIMESTAMP, SqlType
 from spark_cep.pipeline.decode.column_bytes import TooManyBytesError, bytes_at, taken
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
+from spark_cep.pipeline.decode.iso_times import micros_of
 from spark_cep.pipeline.decode.keys import KeyPart, KeyTexts, keys_of
 from spark_cep.pipeline.decode.relevance import Relevance
 from spark_cep.pipeline.decode.tallies import NO_TIME, Tally, tallies
@@ -35,6 +37,8 @@ from spark_cep.programs.event_masks import EventMasks
 #: Bounds of event time, in milliseconds.
 FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 _MOST_SECONDS = 1_000_000_000_000
+#: The column of texts that should be event times and are none.
+TIME_TEXT = "time_text"
 #: Dead letters of conditions that failed, of records that are decoded together.
 MOST_FAILURES = 1_000
 
@@ -91,8 +95,9 @@ class SlotVectors:
 @dataclass(frozen=True)
 class Part:
     """One partitioning: its words among all; the parts of its key (none: all events have the same);
-    by record type whether a rule reads it that needs a key, and one to which NULL is a key; whether
-    a rule emits the records' own bytes."""
+    by record type whether a rule reads it that needs a key, and one to which NULL is a key;
+    ``of_steps``: the relevance to rules that need one; whether a rule emits the records' own
+    bytes."""
 
     number: int
     first_word: int
@@ -102,22 +107,25 @@ class Part:
     takes_null: tuple[bool, ...]
     slots: tuple[SlotVectors, ...]
     relevance: Relevance
+    of_steps: Relevance
     keeps_payload: bool
 
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """The column of a record type's event time (``None``: it is the record's own), and its unit."""
+    """The column of a record type's event time (``None``: it is the record's own), and its unit.
+    ``text``: the column itself, where that is text."""
 
     source: ColumnVector | Evaluation | None
     unit: str
+    text: ColumnVector | None = None
 
     @property
     def in_micros(self) -> bool:
         """Return whether there may be something behind the millisecond."""
         if isinstance(self.source, ColumnVector) and self.source.kind == TIMESTAMP:
             return True
-        return self.source is not None and self.unit == "micros"
+        return self.source is not None and self.unit in ("micros", ISO_TEXT)
 
 
 @dataclass(frozen=True)
@@ -144,14 +152,16 @@ class Decoder:
         Columns of the rows: ``topic, partition, offset, time`` (ms, NULL when unknown), ``micros``
         (behind the millisecond; where event times may be finer), ``kafka_time, size`` (the record's
         own: ms, bytes of key and value), ``fault``, ``event_type``, ``record_key, value, headers``
-        (headers as JSON; NULL where nobody needs them), and per partitioning *p*: ``key_p, group_p,
-        bits_p_w …, slot_p_s …`` (bits 0 where nothing is to be done; slots as
-        :mod:`spark_cep.pipeline.match.event_columns` reads them).
+        (headers as JSON; NULL where nobody needs them), :data:`TIME_TEXT` (where event times may be
+        text), and per partitioning *p*: ``key_p, group_p, bits_p_w …, slot_p_s …`` (bits 0
+        where nothing is to be done; slots as :mod:`spark_cep.pipeline.match.event_columns` reads
+        them).
         """
         read = self.reader.read(records.topic, records.value)
         faults = read.faults
         of = np.where(faults == Fault.NONE, read.types, np.int32(-1))
         time, micros = self._times(read, of, records.time)
+        texts_of_time = self._texts_of_time(read, of, faults, time)
         self._judge_times(faults, time, records.time, latest)
         timed = faults == Fault.NONE
         of[~timed] = -1
@@ -166,7 +176,12 @@ class Decoder:
             keys.append(texts)
             missing = np.logical_or.reduce([t.missing for t in texts] or [~timed])
             unkeyed.append(missing & ~_of_types(part.takes_null, of))
-            faults[missing & _of_types(part.needs_key, of) & timed] = Fault.MISSING_KEY
+            lacking = np.flatnonzero(missing & _of_types(part.needs_key, of) & timed)
+            if len(lacking) and not self.keep_all:
+                # Where no step could take an event, nobody misses its key.
+                taken_by_step = self._relevant(part, part.of_steps, words[lacking])[:, 1]
+                lacking = lacking[taken_by_step]
+            faults[lacking] = Fault.MISSING_KEY
         judged = faults > Fault.NOT_READ
         kept, whole = [], np.zeros(len(of), bool)
         carried = judged.copy()
@@ -182,6 +197,8 @@ class Decoder:
         if micros is not None:
             made[MICROS_COLUMN] = pa.array(micros[rows])
         made["fault"], made[TYPE_COLUMN] = pa.array(faults[rows]), pa.array(read.types[rows])
+        if texts_of_time is not None:
+            made[TIME_TEXT] = texts_of_time.take(pa.array(rows))
         for part, texts, missing, keep in zip(self.parts, keys, unkeyed, kept, strict=True):
             here = (timed & keep & ~missing)[rows]
             made |= self._of_part(part, texts, read, of, words, rows, here)
@@ -206,6 +223,10 @@ class Decoder:
             mine = of == number
             if source is None:
                 found = kafka_time[mine]
+            elif where.unit == ISO_TEXT and where.text is not None:
+                rows = np.flatnonzero(mine & (read.nulls[:, where.text.vector] == 0))
+                found, known = micros_of(where.text.texts(read, rows))
+                mine, found = rows[known], found[known]
             elif isinstance(source, ColumnVector):
                 mine &= read.nulls[:, source.vector] == 0
                 found = read.wholes[mine, source.vector]
@@ -222,6 +243,25 @@ class Decoder:
             # Before all that are within bounds, but not as those that have none.
             time[mine] = np.maximum(found, FIRST_TIME - 1)
         return time, micros
+
+    def _texts_of_time(
+        self, read: Read, of: NDArray[np.int32], faults: NDArray[np.int32], time: _Longs
+    ) -> pa.Array | None:
+        """The texts that should be event times and are none, which becomes the fault of their
+        records; ``None`` where no event time is text."""
+        if all(where.text is None for where in self.times):
+            return None
+        found: list[str | None] = [None] * len(of)
+        for number, where in enumerate(self.times):
+            if where.text is None:
+                continue
+            wrong = (of == number) & (time == NO_TIME) & (read.nulls[:, where.text.vector] == 0)
+            rows = np.flatnonzero(wrong)
+            faults[rows] = Fault.UNREADABLE_TIME
+            texts = where.text.texts(read, rows).to_pylist()
+            for row, text in zip(rows.tolist(), texts, strict=True):
+                found[row] = text
+        return pa.array(found, pa.string())
 
     def _judge_times(
         self, faults: NDArray[np.int32], time: _Longs, kafka_time: _Longs, latest: int | None
@@ -291,10 +331,15 @@ class Decoder:
         if self.keep_all:
             reads = _of_types(part.needs_key, of) | _of_types(part.takes_null, of)
             return reads, reads
-        masks, places = distinct_masks(words[:, part.first_word : part.first_word + part.words])
-        answers = np.array([part.relevance.of(mask) for mask in masks], bool).reshape(-1, 2)
-        keep, relevant = answers[places].T
+        keep, relevant = self._relevant(part, part.relevance, words).T
         return keep, relevant
+
+    @staticmethod
+    def _relevant(part: Part, relevance: Relevance, words: _Longs) -> _Flags:
+        """The answers of :meth:`Relevance.of` for events with these conditions."""
+        masks, places = distinct_masks(words[:, part.first_word : part.first_word + part.words])
+        answers = np.array([relevance.of(mask) for mask in masks], bool).reshape(-1, 2)
+        return answers[places]
 
     def _of_part(
         self,

@@ -11,7 +11,7 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, Slot
 from spark_cep.compiler.slot_types import slot_type
 from spark_cep.errors import SchemaError
-from spark_cep.event_times import KAFKA_TIMESTAMP
+from spark_cep.event_times import ISO_TEXT, KAFKA_TIMESTAMP
 from spark_cep.pattern.expressions import ColumnPath, Expression
 from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.nodes import Cast, Column, Literal
@@ -114,7 +114,8 @@ class _Plan:
             tuple(map(part.needs_key, inputs)),
             tuple(map(part.takes_null, inputs)),
             tuple(self._slot(slot) for slot in part.slots),
-            relevance(part),
+            relevance(part.rules),
+            relevance(part.rules[: len(part.step_plans)]),
             part.keeps_payload,
         )
 
@@ -152,16 +153,16 @@ class _Plan:
         path = tuple(name.split("."))
         columns = self._columns[event_type.number]
         kind = column_type(columns, path)
-        if kind in (TIMESTAMP, INT, BIGINT):
+        if kind in (TIMESTAMP, INT, BIGINT) and unit != ISO_TEXT:
             return TimeColumn(ColumnVector.of(path, kind, self._vectors), unit)
-        if kind in (FLOAT, DOUBLE, STRING) or isinstance(kind, DecimalType):
+        text = ColumnVector.of(path, STRING, self._vectors) if kind == STRING else None
+        if text is not None and unit == ISO_TEXT:
+            return TimeColumn(text, unit, text)
+        has_unit = unit not in ("auto", ISO_TEXT) if kind == STRING else unit != ISO_TEXT
+        if has_unit and (kind in (FLOAT, DOUBLE, STRING) or isinstance(kind, DecimalType)):
             number = expression_of(Cast(Column(path), BIGINT))
-            return TimeColumn(Evaluation.over(number, columns, self._vectors), unit)
-        found = "no column of it" if kind is None else str(kind)
-        raise SchemaError(
-            f"input {event_type.input}: the event time {name} of {event_type.name} is {found};"
-            " allowed is a column that is a timestamp or a number"
-        )
+            return TimeColumn(Evaluation.over(number, columns, self._vectors), unit, text)
+        raise SchemaError(_no_time(event_type, kind))
 
     def _needed(self) -> Iterator[dict[ColumnPath, SqlType]]:
         """The columns that rules, keys and event time read, of each record type."""
@@ -217,3 +218,25 @@ class _Plan:
                         (of.id, atom.step, text), DecodedAtom(of.id, of.version, atom.step, text)
                     )
         return {where: tuple(each.values()) for where, each in found.items()}
+
+
+def _no_time(event_type: InputType, kind: SqlType | None) -> str:
+    """Why a column cannot be the event time."""
+    found = "no column of it" if kind is None else str(kind)
+    setting = f"inputs.{event_type.input}.event_time_unit"
+    if kind == STRING:
+        allowed = (
+            f"set {setting}: {ISO_TEXT} for text as 2026-01-31T12:00:00.000Z, or millis, micros or"
+            " seconds for whole numbers in text"
+        )
+    elif event_type.event_time_unit == ISO_TEXT and kind is not None:
+        allowed = f"{setting}: {ISO_TEXT} is for text; leave it out, or name a column of text"
+    else:
+        allowed = (
+            "allowed is a timestamp (timestamp-millis, timestamp-micros), a number (with"
+            f" {setting}: millis, micros or seconds), or text ({setting}: {ISO_TEXT})"
+        )
+    return (
+        f"input {event_type.input}: the event time {event_type.event_time} of {event_type.name} is"
+        f" {found}; {allowed}"
+    )

@@ -48,6 +48,12 @@ class ColumnVector(NamedTuple):
         vector = vectors.value(path, kind)
         return cls(vector, kind, vectors.reader_of(vector, kind))
 
+    def texts(self, read: Read, rows: _Rows) -> pa.Array:
+        """The texts of a column of text in these rows, in none of which it is NULL."""
+        return bytes_at(
+            read.data, read.wholes[rows, self.vector], np.zeros(len(rows), bool), pa.string()
+        )
+
     def distinct(self, read: Read, rows: _Rows) -> Distinct:
         """The column's values in these rows."""
         null = read.nulls[rows, self.vector] != 0

@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RecordReader
+from spark_cep.errors import shortened
 from spark_cep.model import Coordinates, DeadLetter
-from spark_cep.pipeline.decode.decoder import Decoder, pieces
+from spark_cep.pipeline.decode.decoder import TIME_TEXT, Decoder, pieces
 from spark_cep.pipeline.decode.tallies import Tally
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.event_packets import (
@@ -231,7 +232,8 @@ class Packer:
         judged = pc.and_(
             pc.greater(faults, int(Fault.NOT_READ)), pc.not_equal(faults, int(Fault.MISSING_KEY))
         )
-        rows = batch.select(names).filter(judged).to_pylist()
+        texts = [TIME_TEXT] if TIME_TEXT in batch.schema.names else []
+        rows = batch.select([*names, *texts]).filter(judged).to_pylist()
         unknown = [row["value"] for row in rows if row["fault"] == Fault.UNKNOWN_SCHEMA]
         if unknown:
             self._new_schemas.update(reader.new_schemas(unknown))
@@ -251,10 +253,12 @@ class Packer:
     def _unkeyed(self, rows: pa.RecordBatch) -> Iterator[Unkeyed]:
         """Events whose key, or a part of it, is null, though a rule of steps needs it."""
         columns = ("topic", "partition", "offset", "time", "record_key", "value", "headers")
-        for row in rows.select([*columns, TYPE_COLUMN]).to_pylist():
+        groups = [f"group_{part.number}" for part in self.partitionings]
+        for row in rows.select([*columns, TYPE_COLUMN, *groups]).to_pylist():
             yield Unkeyed(
                 **{name: row[name] for name in columns},
                 detail=f"a key is null: {'; '.join(self.key_texts[row[TYPE_COLUMN]])}",
+                used=any(row[group] is not None for group in groups),
             )
 
     def _reason(self, reader: RecordReader, row: dict[str, Any]) -> tuple[Reason, str]:
@@ -264,6 +268,11 @@ class Packer:
             case Fault.MISSING_TIME:
                 column = self.time_columns[row[TYPE_COLUMN]]
                 return Reason.MISSING_EVENT_TIME, f"the event time is null: {column}"
+            case Fault.UNREADABLE_TIME:
+                column = self.time_columns[row[TYPE_COLUMN]]
+                text = repr(shortened(row[TIME_TEXT]))
+                detail = f"the event time cannot be read: {column} is {text}"
+                return Reason.MISSING_EVENT_TIME, detail
         return reader.explain(row["value"], fault, row[TYPE_COLUMN])
 
     def _out_of_bounds(self) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from spark_cep.compiler.formula import AnyOf, Atom, Formula
-from spark_cep.compiler.rule_set import Partitioning, PlannedRule
+from spark_cep.compiler.rule_set import PlannedRule
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,18 @@ class Relevance:
         return relevant or bool(mask & self.strict), relevant
 
 
-def relevance(part: Partitioning) -> Relevance:
-    """Return the relevance of a partitioning. Rules that need every event with any of their
-    conditions are tested together."""
+def relevance(rules: Sequence[PlannedRule]) -> Relevance:
+    """Return the relevance of events to rules of a partitioning. Rules that need every event with
+    any of their conditions are tested together."""
     wanted: dict[int, set[int]] = {}
     others: list[PlannedRule] = []
-    for rule in part.rules:
+    for rule in rules:
         if (atoms := _any_of(rule.plan.relevant)) is None:
             others.append(rule)
         else:
             wanted.setdefault(rule.input_bit, set()).update(rule.bits[atom] for atom in atoms)
     return Relevance(
-        _mask(rule.input_bit for rule in part.rules if rule.plan.strict),
+        _mask(rule.input_bit for rule in rules if rule.plan.strict),
         tuple((1 << inputs, _mask(bits)) for inputs, bits in wanted.items()),
         tuple(dict.fromkeys((r.input_bit, r.plan.relevant, r.bits) for r in others)),
     )

@@ -11,6 +11,8 @@ from spark_cep.codecs.formats import record_format
 from spark_cep.codecs.output.outputs import OutputEncoder
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.registry import Registry
+from spark_cep.observability.compiling import compilation_logged
+from spark_cep.observability.logs import logger
 from spark_cep.pipeline.compiled_code import prepare
 from spark_cep.pipeline.driver.input.batch_limit import mean_size
 from spark_cep.pipeline.driver.input.source import DriverFiles
@@ -25,6 +27,8 @@ from spark_cep.pipeline.driver.time_control import TimeControl
 from spark_cep.pipeline.librdkafka.consumer import check as check_properties
 from spark_cep.rules.overrides import OverrideTopic
 from spark_cep.rules.sources.configured import source_of
+
+_log = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ def plan_start(run: Run, status: RuleStatus, scratch: Path, stack: ExitStack) ->
     of the start KafkaUnavailableError and RegistryUnavailableError; and StopRequestedError.
     """
     settings, retry = run.settings, run.retries.at_start
+    url = None if settings.registry is None else settings.registry.url
+    _log.info("checking", kafka=settings.kafka.bootstrap_servers, registry=url)
     source = stack.enter_context(closing(source_of(settings)))
     overrides = OverrideTopic(settings.kafka, settings.rules.overrides_topic)
     stack.enter_context(closing(overrides))
@@ -72,7 +78,8 @@ def plan_start(run: Run, status: RuleStatus, scratch: Path, stack: ExitStack) ->
     time.expect(filled)
     record_size = ThreadPoolExecutor(1, "sample").submit(mean_size, settings, filled)
     # Workers find it in the cache; without, the first batch would wait for each of them.
-    prepare()
+    with compilation_logged():
+        prepare()
     return StartPlan(
         cluster, topics, ids, schemas, encoder, rules, overrides, files, time, record_size
     )

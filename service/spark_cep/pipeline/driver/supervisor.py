@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError, SparkCepError, StartError
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.logs import bound, logger
@@ -185,10 +186,14 @@ class Supervisor:
     def _protect(self, report: BatchReport) -> None:
         """Stop, or pause rules, where the circuit breaker trips. The batch is written; Spark
         commits it after."""
+        letters = {reason: n for (reason,), n in report.by_labels(Count.DEAD_LETTERS).items()}
+        partly_used = report.total(Count.PARTLY_USED)
+        if partly_used:
+            letters[Reason.MISSING_KEY.value] -= partly_used
         trips = self._run.breaker.batch_done(
             report.total(Count.RECORDS),
             report.total(Count.RELEVANT_EVENTS),
-            {reason: n for (reason,), n in report.by_labels(Count.DEAD_LETTERS).items()},
+            letters,
             {
                 (rule, int(version), reason): n
                 for (rule, version, reason), n in report.by_labels(Count.RULE_DEAD_LETTERS).items()

@@ -20,7 +20,7 @@ class Messages(NamedTuple):
     It has the headers ``group_ends[g]`` to before ``group_ends[g + 1]`` where *g* is ``group[r]``;
     header *h* has the name ``names[name[h]]``, which ends with a zero byte, and the value
     ``texts[text[h]]`` (-1: none). Behind them comes one of its own, ``own[r]``, named
-    ``names[own_name]`` (-1: none does).
+    ``names[own_name]``; none does where ``own_name`` is -1, or ``own[r]`` empty.
     """
 
     topics: Sequence[str]
@@ -40,7 +40,7 @@ class Messages(NamedTuple):
 
     @classmethod
     def of_results(cls, results: ResultColumns) -> Messages:
-        """Matches or timeouts."""
+        """Results."""
         rows = len(results.rule)
         return cls._of(
             [results.topic],

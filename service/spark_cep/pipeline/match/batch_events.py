@@ -45,6 +45,8 @@ class BatchEvents:
         self._keep = keep
         #: How many late events there were, by topic.
         self.late: Counter[str] = Counter()
+        #: How many dead letters are of events that other rules could use.
+        self.partly_used = 0
 
     def sizes(self) -> list[list[Sized]]:
         """Times and sizes of the events that are not late, by partitioning; counts those that
@@ -93,6 +95,7 @@ class BatchEvents:
         for event in self._unkeyed:
             at = Coordinates(event.topic, event.partition, event.offset)
             if event.time > self._watermark:
+                self.partly_used += event.used
                 yield DeadLetter(
                     at, Reason.MISSING_KEY.value, event.detail, event.record_key, event.value
                 )

@@ -1,10 +1,9 @@
 """Versions of rules that drain, in one key group: until when they begin matches, and go on.
 
-A version that a newer one has replaced begins matches with events read before that alone, most of
-which wait for the watermark by then. Where the newer one begins at a time that is still to come,
-all events before are the old one's, too. It is done when the watermark has passed all of these and
-nothing that it began lives, and ends at its limit in any case. All of this is event time, so all
-key groups, and a batch that runs again, come to the same.
+A version that a newer one has replaced begins matches with events before the time at which the
+newer one begins, which lies behind all events that were read before it came. It is done when the
+watermark has passed all of these and nothing that it began lives, and ends at its limit in any
+case. All of this is event time, so all key groups, and a batch that runs again, come to the same.
 """
 
 from __future__ import annotations
@@ -13,10 +12,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any
 
-import numpy as np
-
 from spark_cep.compiler.rule_set import DrainTime, Partitioning
-from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.pipeline.match.watermark import Clock
 from spark_cep.pipeline.state.known_rules import KnownRules
 
@@ -24,32 +20,30 @@ from spark_cep.pipeline.state.known_rules import KnownRules
 @dataclass(slots=True)
 class DrainState:
     """One version: the newest event that it may begin a match with, the watermark at which it ends,
-    and whether it has. ``until``: the time at which the newer version begins, if that was to come
-    when it came."""
+    and whether it has. ``until``: the time at which the newer version begins; ``asked``: that for
+    which its rule asks, if that was to come when it came."""
 
     newest: int
     limit: int
     ended: bool = False
     until: int | None = None
+    asked: int | None = None
 
     @classmethod
     def of(cls, time: DrainTime, newest: int, watermark: int) -> DrainState:
         """Make the limit of a version that drains from now on. ``newest``: the last event that was
         read."""
         limit, until = time
-        if until is None or until <= watermark:
-            if limit is None:
-                return cls(watermark, watermark, ended=True)
-            return cls(newest, newest + limit)
-        if limit is None:
-            return cls(until - 1, until - 1, until=until)
-        newest = max(newest, until - 1)
-        return cls(newest, newest + limit, until=until)
+        asked = None if until is None or until <= watermark else until
+        if limit is None and asked is None:
+            return cls(watermark, watermark, ended=True)
+        newest = newest if asked is None else max(newest, asked - 1)
+        return cls(newest, newest + (limit or 0), until=newest + 1, asked=asked)
 
     def holds(self, time: DrainTime, watermark: int) -> bool:
         """Return whether it stays as it is where the rule set says ``time`` now: a version that is
         still to begin may get another time, or give way to one that begins sooner."""
-        return self.until is None or self.until <= watermark or self.until == time.until_ms
+        return self.asked is None or self.asked <= watermark or self.asked == time.until_ms
 
 
 class DrainingRules:
@@ -65,9 +59,7 @@ class DrainingRules:
         stored: Mapping[str, Any],
     ) -> None:
         self._rules = rules
-        watermark = clock.watermark
-        read = (time for time in clock.maxima.values() if time is not None)
-        newest = max(read, default=watermark)
+        watermark, newest = clock.watermark, clock.newest
         self._states: dict[str, DrainState] = {}
         for fingerprint, time in times.items():
             state = DrainState(*stored[fingerprint]) if fingerprint in stored else None
@@ -95,23 +87,15 @@ class DrainingRules:
                 state.ended = True
                 self._rules.end(rule.plan.fingerprint)
 
-    def mark(self, partitioning: Partitioning, batch: InputBatch) -> None:
-        """Let versions begin matches with the events of ``batch``, which were just read, that come
-        before the newer ones begin."""
-        early: dict[int, int] = {}
+    def early_before(self, partitioning: Partitioning) -> dict[int, int]:
+        """Return the bits of events with which versions may begin matches, by the time before which
+        they may."""
+        bits: dict[int, int] = {}
         for number, rule in enumerate(partitioning.rules):
             state = self._states.get(rule.plan.fingerprint)
             if state is not None and state.until is not None:
-                bit = 1 << partitioning.early(number)
-                early[state.until] = early.get(state.until, 0) | bit
-        if not early or not len(batch):
-            return
-        untils = sorted(early)
-        begun = np.searchsorted(untils, batch.events.time, side="right")
-        masks = len(batch.masks)
-        pairs, batch.mask = np.unique(begun * masks + batch.mask, return_inverse=True)
-        bits = [sum(early[until] for until in untils[n:]) for n in range(len(untils) + 1)]
-        batch.masks = [batch.masks[n % masks] | bits[n // masks] for n in pairs.tolist()]
+                bits[state.until] = bits.get(state.until, 0) | 1 << partitioning.early(number)
+        return bits
 
     def hidden(self, partitioning: Partitioning) -> int:
         """The bits that hide events from versions that have ended."""

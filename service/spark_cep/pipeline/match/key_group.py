@@ -22,7 +22,7 @@ from spark_cep.pipeline.match.batch_events import BatchEvents
 from spark_cep.pipeline.match.draining import DrainingRules
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.partitioning_batch import PORTION, PartitioningBatch, prefix_of
-from spark_cep.pipeline.match.watermark import Clock
+from spark_cep.pipeline.match.watermark import BEGINNING, Clock
 from spark_cep.pipeline.state.bucket_storage import BucketStorage
 from spark_cep.pipeline.state.entries import Entries, Load, Store
 from spark_cep.pipeline.state.group_format import FORMAT, check_format
@@ -56,7 +56,9 @@ class KeyGroup:
         #: Numbers of topics and record types.
         self.names = Names() if stored is None else Names(stored["topics"], stored["types"])
         by_prefix = {prefix_of(matcher.partitioning): matcher for matcher in matchers}
-        self._rules = KnownRules(plan, by_prefix, stored, self.clock.watermark)
+        # The first rules of a job have all events.
+        begins = BEGINNING if stored is None else self.clock.newest + 1
+        self._rules = KnownRules(plan, by_prefix, stored, self.clock.watermark, begins)
         draining = {} if stored is None else stored.get("drains", {})
         self._draining = DrainingRules(plan.draining, self.clock, self._rules, draining)
         # What bits mean says which rules there are, by their numbers in this state.
@@ -92,6 +94,11 @@ class KeyGroup:
         """The number of late events of this batch, by topic."""
         return self._events.late
 
+    @property
+    def partly_used(self) -> int:
+        """How many dead letters of this batch are of events that other rules could use."""
+        return self._events.partly_used
+
     def late_events(self) -> Iterator[LateEvent]:
         """The late events of the batch; none with ``emit_late`` off."""
         return self._events.late_events() if self._options.emit_late else iter(())
@@ -99,6 +106,17 @@ class KeyGroup:
     def live(self) -> dict[tuple[str, int], int]:
         """Return the number of live partial matches by rule id and version."""
         return self._rules.live()
+
+    def beginning(self) -> dict[tuple[str, int], int]:
+        """Return the event times that are still to come at which rules begin, by rule id and
+        version."""
+        return self._rules.beginning(self.clock.watermark)
+
+    @property
+    def events_waiting(self) -> int:
+        """The number of events that wait for the watermark; one that rules with different keys read
+        counts for each key."""
+        return self._entries.events_waiting
 
     def drained(self) -> list[str]:
         """Fingerprints of versions that drain and have nothing to do any more in this group."""

@@ -17,7 +17,8 @@ from spark_cep.codecs.output.outputs import OutputEncoder, OutputRecord
 from spark_cep.codecs.output.result_columns import EncodedResults
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.findings.results import ResultKind
+from spark_cep.matcher.findings.result_rows import ResultRows
+from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.group_matcher import EntryMap, GroupMatcher, GroupValue
 from spark_cep.pipeline.match.latency import Ages
@@ -100,7 +101,7 @@ class MatchProcessor:
                 yield result
                 began = perf_counter_ns()
             for found in outputs.results:
-                if found.kind is ResultKind.MATCH:
+                if isinstance(found, Results) and found.kind is ResultKind.MATCH:
                     ages.add(found.time.tolist())
             encoded = perf_counter_ns()
             encoding += encoded - began
@@ -110,6 +111,8 @@ class MatchProcessor:
         matching -= groups.read_ns - before + groups.write_ns
         for topic, count in group.late.items():
             counts[Count.LATE_EVENTS, topic] += count
+        if group.partly_used:
+            counts[Count.PARTLY_USED,] += group.partly_used
         for event in group.late_events():
             yield from self._add(self._encoder.late(event), records, counts)
         yield from _records(records.rest())
@@ -134,6 +137,8 @@ class MatchProcessor:
             match_times=ages.times(),
             time=EventTime(clock.watermark, clock.maxima) if group.number == 0 else None,
             drained=tuple(group.drained()),
+            waiting=group.events_waiting,
+            beginning=group.beginning() if group.number == 0 else {},
         )
         yield PacketKind.REPORT, report.encode()
 
@@ -146,6 +151,8 @@ class MatchProcessor:
             if what not in _NOT_REPORTED:
                 counts[Count(what), rule] += number
         for found in outputs.results:
+            if isinstance(found, ResultRows):
+                counts[Count.MATCH_ROWS, found.plan.rule.id] += len(found)
             encoded, replaced = encoder.results(found)
             live, shadow = encoded.split(self._shadow) if self._shadow else (encoded, None)
             yield from self._columns(live)
@@ -153,11 +160,6 @@ class MatchProcessor:
                 yield from self._columns(shadow, shadow=True)
             for version, record in replaced:
                 yield from self._add(record, records, counts, version)
-        for row in outputs.rows:
-            counts[Count.MATCH_ROWS, row.rule_id] += 1
-            version = row.rule_id, row.rule_version
-            record = encoder.row(row, shadow=version in self._shadow)
-            yield from self._add(record, records, counts, version)
         for letter in outputs.dead_letters:
             count_dead_letter(counts, letter.reason, letter.rule_id, letter.rule_version)
             yield from _records(records.add(encoder.dead_letter(letter)))

@@ -12,6 +12,8 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from time import perf_counter_ns
 
 import numpy as np
@@ -78,10 +80,26 @@ class PartitioningBatch:
             if rows is not None:
                 batch = input_batch(rows, number, self.matcher, self.names, self.options.type_names)
             now = min(until, watermark)
-            self.draining.mark(part, batch)
+            self._mark(batch, before)
             yield from self._advance(batch, waiting, now)
             self.draining.end(part, now)
             after = max(after, until)
+
+    def _mark(self, batch: InputBatch, watermark: int) -> None:
+        """Say of events that were just read, by their times, which rules have not begun, and which
+        that drain may begin matches."""
+        part = self.matcher.partitioning
+        early = self.draining.early_before(part)
+        unseen = self.rules.unseen_before(part, watermark)
+        if not (early or unseen) or not len(batch):
+            return
+        times = sorted({*early, *unseen})
+        passed = np.searchsorted(times, batch.events.time, side="right")
+        masks = len(batch.masks)
+        pairs, batch.mask = np.unique(passed * masks + batch.mask, return_inverse=True)
+        each = [early.get(time, 0) | unseen.get(time, 0) for time in times]
+        bits = [reduce(or_, each[n:], 0) for n in range(len(times) + 1)]
+        batch.masks = [batch.masks[n % masks] | bits[n // masks] for n in pairs.tolist()]
 
     def _advance(
         self, batch: InputBatch, waiting: WaitingEvents, watermark: int

@@ -53,7 +53,9 @@ class WaitingEvents:
         free = self.entries.free_for_waiting(self.prefix)
         for rows in _by_entry(ahead.events):
             part = ahead.take(rows)
-            self.entries.keep(next(free), encode_batch(part), int(part.events.time.min()), store)
+            self.entries.keep_waiting(
+                next(free), encode_batch(part), int(part.events.time.min()), len(rows), store
+            )
         return batch
 
     def _decoded(self, name: str, data: bytes) -> InputBatch:

@@ -36,6 +36,7 @@ class Clock:
     watermark: int = BEGINNING
     maxima: dict[Partition, int | None] = field(default_factory=dict)
     _reaches: int = BEGINNING
+    _seen: int = BEGINNING
 
     def read(self, maxima: Iterable[tuple[str, int, int | None]]) -> None:
         """Take in largest event times ``(topic, partition, ms)`` of this batch; ``None`` where no
@@ -54,10 +55,11 @@ class Clock:
         if record.lower_bound is not None:
             self.watermark = max(self.watermark, record.lower_bound)
 
-    def reach(self, watermark: int) -> None:
-        """Let this batch end with ``watermark``, at least, whatever was read: for a clock of the
-        caller's own, who has no partitions."""
+    def reach(self, watermark: int, newest: int) -> None:
+        """Let this batch, whose newest event is of time ``newest``, end with ``watermark``, at
+        least: for a clock of the caller's own, who has no partitions."""
         self._reaches = watermark
+        self._seen = max(self._seen, newest)
 
     def advance(self) -> int:
         """Move the watermark to where everything read so far allows it to be."""
@@ -71,11 +73,19 @@ class Clock:
             self.watermark = max(self.watermark, chosen - self.allowed_disorder_ms - 1)
         return self.watermark
 
+    @property
+    def newest(self) -> int:
+        """The newest event time that was read."""
+        read = [time for time in self.maxima.values() if time is not None]
+        read += [] if self._seen == BEGINNING else [self._seen]
+        return max(read, default=self.watermark)
+
     def packed(self) -> list[Any]:
         """Plain values for the state."""
-        return [self.watermark, [[t, p, time] for (t, p), time in self.maxima.items()]]
+        maxima = [[t, p, time] for (t, p), time in self.maxima.items()]
+        return [self.watermark, maxima, self._seen]
 
     def restore(self, packed: list[Any]) -> None:
         """Take over what :meth:`packed` gave."""
-        self.watermark, maxima = packed
+        self.watermark, maxima, self._seen = packed
         self.maxima = {(topic, partition): time for topic, partition, time in maxima}

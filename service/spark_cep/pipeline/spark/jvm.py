@@ -25,6 +25,7 @@ from pyspark.serializers import UTF8Deserializer, read_int
 
 from spark_cep.errors import JavaEndedError, SparkCepError, StartError
 from spark_cep.pipeline.spark.fork_server import ForkServer, leave_interrupts_to_driver
+from spark_cep.pipeline.spark.java import check_java, check_version
 from spark_cep.pipeline.spark.preloading import load
 from spark_cep.pipeline.spark.private_api import gateway
 from spark_cep.pipeline.spark.spark_output import memory_that_ran_out, take_in
@@ -50,6 +51,7 @@ class LaunchedJvm:
     """
 
     def __init__(self, conf: Mapping[str, str], forks: Path | None = None) -> None:
+        check_java()
         command = [f"{os.environ['SPARK_HOME']}/bin/spark-submit"]
         for name, text in conf.items():
             command += ["--conf", f"{name}={text}"]
@@ -92,6 +94,7 @@ class LaunchedJvm:
         with self._folder:
             while not self._answer.exists():
                 if self._process.poll() is not None:
+                    check_version()
                     raise StartError(f"as it started, Java {_told(self._process.returncode)}")
                 time.sleep(_LOOK_SECONDS)
             with self._answer.open("rb") as lines:

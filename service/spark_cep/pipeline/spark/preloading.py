@@ -7,7 +7,7 @@ import ctypes
 import gc
 import os
 import sys
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -56,8 +56,20 @@ def load() -> None:
     for module in (*SPARKS_MODULES, *_LOADED):
         import_module(module)
     # A task that needs compiled code says what is wrong.
-    with suppress(StartError):
+    with suppress(StartError), _logged():
         import_module("spark_cep.pipeline.compiled_code").prepare()
+
+
+def _logged() -> AbstractContextManager[None]:
+    """Log a compilation that takes long, in the driver: a worker has no log, and what it prints is
+    Spark's."""
+    logs = sys.modules.get("spark_cep.observability.logs")
+    if logs is None or not logs.configured():
+        return nullcontext()
+    logged: AbstractContextManager[None] = import_module(
+        "spark_cep.observability.compiling"
+    ).compilation_logged()
+    return logged
 
 
 @cache

@@ -74,6 +74,8 @@ class Entries:
         self._due: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
         self._checksums: dict[str, int] = {}
+        #: The number of events in each entry of those that wait.
+        self._waiting: dict[str, int] = {}
         self._buckets: dict[str, int] = {}
         #: By name, the fingerprint of the rule set.
         self._stale: dict[str, bytes] = {}
@@ -83,6 +85,7 @@ class Entries:
         and what rules have, what waits has bits, too."""
         self._buckets = stored["buckets"]
         self._stale = stored["stale"]
+        self._waiting = stored["waiting"]
         for name, (due, size, checksum) in stored["entries"].items():
             self._due[name], self._sizes[name], self._checksums[name] = due, size, checksum
             prefix = name.partition("/")[0]
@@ -101,7 +104,13 @@ class Entries:
             "buckets": self._buckets,
             "fingerprints": dict(self._fingerprints),
             "stale": self._stale,
+            "waiting": self._waiting,
         }
+
+    @property
+    def events_waiting(self) -> int:
+        """The number of events that wait for the watermark, in all partitionings."""
+        return sum(self._waiting.values())
 
     def meanings_needed(self) -> set[bytes]:
         """Fingerprints of this rule set, and of those that entries were written under."""
@@ -132,6 +141,11 @@ class Entries:
             check_entry(self._group, name, stored, self._sizes[name], self._checksums[name])
             for name, stored in zip(names, load(names), strict=True)
         ]
+
+    def keep_waiting(self, name: str, data: bytes, due: int, events: int, store: Store) -> None:
+        """Write an entry of events that wait for the watermark, so many of them."""
+        self.keep(name, data, due, store)
+        self._waiting[name] = events
 
     def keep(self, name: str, data: bytes, due: int, store: Store) -> None:
         """Write an entry."""
@@ -183,6 +197,7 @@ class Entries:
             store(name, None)
             del self._due[name], self._sizes[name], self._checksums[name]
             self._stale.pop(name, None)
+            self._waiting.pop(name, None)
 
     def remove_others(self, store: Store) -> None:
         """Remove what partitionings have left that this rule set does not have."""

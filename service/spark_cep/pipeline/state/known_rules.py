@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from spark_cep.columns.compilation import NEVER
 from spark_cep.columns.vectors import Vector, nulls_of, reader, vector
 from spark_cep.compiler.plan import Plan
-from spark_cep.compiler.rule_set import AnyPlan, RuleSetPlan
+from spark_cep.compiler.rule_set import AnyPlan, Partitioning, RuleSetPlan
 from spark_cep.errors import RESTORE, StateError
 from spark_cep.matcher.batch.events import EventTable, SlotType
 from spark_cep.matcher.batch.input_batch import InputBatch
@@ -40,18 +41,21 @@ _WHOLE_TYPES = {str(kind): kind for kind in (INT, BIGINT, BOOLEAN, DATE, TIMESTA
 
 @dataclass(slots=True)
 class KnownRule:
-    """A rule that the state knows: identity, number, live partial matches."""
+    """A rule that the state knows: identity, number, live partial matches, and the event time at
+    which it ``begins``; events before that are not the rule's."""
 
     id: str
     version: int
     number: int
     live: int
+    begins: int
 
 
 class KnownRules:
     """The rules of a plan, as the state of one key group knows them. ``matchers`` by the prefix of
     their partitioning's entries; ``stored``: what :meth:`packed` gave under the rule set before;
-    ``watermark``: that of the batch before."""
+    ``watermark``: that of the batch before; ``begins``: the event time at which a rule begins that
+    is new, behind all that was read before it came."""
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class KnownRules:
         matchers: Mapping[str, KeysMatcher],
         stored: Mapping[str, Any] | None = None,
         watermark: int = 0,
+        begins: int = NEVER,
     ) -> None:
         stored = stored or {"rules": {}, "next_rule": 0, "meanings": {}}
         known = {text: KnownRule(*values) for text, values in stored["rules"].items()}
@@ -72,7 +77,7 @@ class KnownRules:
         for each in plan.plans:
             rule = known.pop(each.fingerprint, None)
             if rule is None:
-                rule = KnownRule(each.rule.id, each.rule.version, self._next, 0)
+                rule = KnownRule(each.rule.id, each.rule.version, self._next, 0, begins)
                 self._next += 1
                 for old in plan.carried.get(each.fingerprint, ()):
                     if self._carry(old, each, known, rule, watermark):
@@ -110,7 +115,7 @@ class KnownRules:
         del known[old.fingerprint]
         self._carried[was.number] = self.carried[new.fingerprint] = carry
         # As many at most: those that end are found when they are read.
-        rule.live = was.live
+        rule.live, rule.begins = was.live, was.begins
         return True
 
     def meanings(self) -> dict[str, bytes]:
@@ -184,6 +189,25 @@ class KnownRules:
     def live(self) -> dict[tuple[str, int], int]:
         """Return the number of live partial matches by rule id and version."""
         return {(rule.id, rule.version): rule.live for rule in self._rules.values()}
+
+    def beginning(self, watermark: int) -> dict[tuple[str, int], int]:
+        """Return the event times that ``watermark`` has not reached at which rules begin, by rule
+        id and version."""
+        return {
+            (rule.id, rule.version): rule.begins
+            for rule in self._rules.values()
+            if rule.begins > watermark + 1
+        }
+
+    def unseen_before(self, partitioning: Partitioning, watermark: int) -> dict[int, int]:
+        """Return the bits that hide events from rules which have not begun, by the time at which
+        these begin."""
+        bits: dict[int, int] = {}
+        for number, planned in enumerate(partitioning.rules):
+            begins = self._rules[planned.plan.fingerprint].begins
+            if begins > watermark + 1:
+                bits[begins] = bits.get(begins, 0) | 1 << partitioning.unseen(number)
+        return bits
 
     def live_of(self, fingerprint: str) -> int:
         """Return the number of live partial matches of one rule; 0 where there is no such rule."""

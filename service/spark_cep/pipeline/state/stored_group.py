@@ -76,7 +76,7 @@ class StoredGroup:
         self._names = Names(self._values["topics"], self._values["types"])
         self.rules = tuple(
             StoredRule(id_, version, fingerprint, number)
-            for fingerprint, (id_, version, number, _) in self._values["rules"].items()
+            for fingerprint, (id_, version, number, *_) in self._values["rules"].items()
         )
 
     @property

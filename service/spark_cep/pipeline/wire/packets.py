@@ -73,7 +73,8 @@ class EventTimes:
 
 class Unkeyed(NamedTuple):
     """An event without the key of some rule. Whether it is late, or a dead letter for the reason
-    ``detail``, is for a key group to say: here nobody knows the time. ``headers``: as JSON."""
+    ``detail``, is for a key group to say: here nobody knows the time. ``headers``: as JSON;
+    ``used``: a rule with another key can use it."""
 
     topic: str
     partition: int
@@ -83,6 +84,7 @@ class Unkeyed(NamedTuple):
     value: bytes
     headers: str | None
     detail: str
+    used: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +170,8 @@ class RecordPackets:
 
 @dataclass(frozen=True, slots=True)
 class ResultColumns:
-    """Matches or timeouts as columns, for one ``topic``: record *r* has the headers of
-    ``headers[rule[r]]`` and its match id from ``ids``, and the key ``keys[key[r]]`` (-1: none)."""
+    """Results as columns, for one ``topic``: record *r* has the headers of ``headers[rule[r]]`` and
+    its match id from ``ids`` (empty: none), and the key ``keys[key[r]]`` (-1: none)."""
 
     topic: str
     headers: Sequence[Sequence[Header]]

@@ -39,6 +39,7 @@ class Count(StrEnum):
     RELEVANT_EVENTS = "relevant_events"
     # By key groups.
     LATE_EVENTS = "late_events", "topic"
+    PARTLY_USED = "partly_used"
     EVENTS = "events", "rule"
     STARTED = "started", "rule"
     MATCHED = "matched", "rule"
@@ -111,6 +112,8 @@ class EventTime:
 class Report:
     """One task's or key group's part of a batch. ``live``: partial matches by rule id and version;
     ``drained``: fingerprints of versions that drain and have nothing to do any more in the group;
+    ``waiting``: how many events wait for the watermark; ``beginning``: the event times at which
+    rules begin that have not begun, by rule id and version, from the group that tells the ``time``;
     ``match_times``: event times that stand for those of matches, each with how many; ``time`` comes
     from one key group."""
 
@@ -122,6 +125,8 @@ class Report:
     match_times: tuple[tuple[int, int], ...] = ()
     time: EventTime | None = None
     drained: tuple[str, ...] = ()
+    waiting: int = 0
+    beginning: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """The packet. Raises ValueError for a count whose labels are not its own."""
@@ -139,6 +144,8 @@ class Report:
                 self.match_times,
                 time,
                 self.drained,
+                self.waiting,
+                [[*rule, begins] for rule, begins in self.beginning.items()],
             ]
         )
 
@@ -146,7 +153,8 @@ class Report:
     def decode(cls, packet: bytes) -> Report:
         """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes, and
         ValueError for a count that is not on the list, or has other labels."""
-        counts, read, processes, live, gone, match_times, time, drained = unpack(packet)
+        (counts, read, processes, live, gone, match_times, time, drained, waiting,
+         beginning) = unpack(packet)  # fmt: skip
         return cls(
             Counter({_checked(Count(what), *labels): n for what, *labels, n in counts}),
             tuple(PartitionRead(*each) for each in read),
@@ -156,6 +164,8 @@ class Report:
             tuple((at, count) for at, count in match_times),
             None if time is None else _event_time(*time),
             tuple(drained),
+            waiting,
+            {(rule, version): begins for rule, version, begins in beginning},
         )
 
 

@@ -50,6 +50,8 @@ def test_topics_of_inputs(tmp_path: Path) -> None:
     assert input_topics(by_pattern, ["aa", "b", "ab"]) == ["aa", "ab"]
     with pytest.raises(ConfigurationError, match=r"inputs\.i\.topics: c do not exist"):
         input_topics(settings(tmp_path, {"topics": ["a", "c"]}), ["a"])
+    with pytest.raises(ConfigurationError, match=r"mean payments\? there are: log, payments"):
+        input_topics(settings(tmp_path, {"topics": ["paymnets"]}), ["log", "payments"])
     with pytest.raises(ConfigurationError, match="matches none of: b"):
         input_topics(by_pattern, ["b"])
 

@@ -73,6 +73,16 @@ def _steps_taken(step, first, end):
     return steps
 
 
+@inlined
+def _put_optional(out, at, number, data, places):
+    """Whether there is a text with this number, and the text."""
+    out[at] = number >= 0
+    at += 1
+    if number >= 0:
+        at = _put_counted(out, at, data, places[number])
+    return at
+
+
 @compiled
 def write_identities(
     rule, version, key, ends, step, topic, partition, offset, first_step, by_name,
@@ -87,10 +97,7 @@ def write_identities(
         end = ends[row]
         at = _put_counted(out, at, rule_data, rules[rule[row]])
         at = _put_integer(out, at, version[row])
-        out[at] = key[row] >= 0
-        at += 1
-        if key[row] >= 0:
-            at = _put_counted(out, at, key_data, keys[key[row]])
+        at = _put_optional(out, at, key[row], key_data, keys)
         at = _put_integer(out, at, _steps_taken(step, first, end))
         for place in range(first_step[rule[row]], first_step[rule[row] + 1]):
             wanted = by_name[place]
@@ -111,6 +118,26 @@ def write_identities(
                 at = _put_counted(out, at, topic_data, topics[topic[event]])
                 at = _put_integer(out, at, partition[event])
                 at = _put_integer(out, at, offset[event])
+        out_ends[row + 1] = at
+
+
+@compiled
+def write_row_identities(
+    rule, version, key, match, number, topic, partition, offset,
+    rule_data, rules, key_data, keys, match_data, matches, topic_data, topics,
+    out, out_ends,
+):  # fmt: skip
+    """Write the bytes that the id of each row of ALL ROWS PER MATCH is the hash of."""
+    at = 0
+    for row in range(len(rule)):
+        at = _put_counted(out, at, rule_data, rules[rule[row]])
+        at = _put_integer(out, at, version[row])
+        at = _put_optional(out, at, key[row], key_data, keys)
+        at = _put_optional(out, at, match[row], match_data, matches)
+        at = _put_integer(out, at, number[row])
+        at = _put_counted(out, at, topic_data, topics[topic[row]])
+        at = _put_integer(out, at, partition[row])
+        at = _put_integer(out, at, offset[row])
         out_ends[row + 1] = at
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from spark_cep.documents.nearest import nearest
@@ -58,6 +59,7 @@ _OF_ONE_TYPE = (
     " inputs in `events`"
 )
 _OVER_CONDITIONS = frozenset({"AND", "OR", "NOT", "IS TRUE", "IS FALSE"})
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _OVER_COMPARABLE = COMPARISONS | {"IN", "BETWEEN"}
 
 
@@ -250,7 +252,8 @@ class Typing:
                 self._condition(kind, argument.span, operator)
             return BOOLEAN
         if operator in _OVER_COMPARABLE:
-            fit = [self._comparable(kinds[0], kind, node.span) for kind in kinds[1:]]
+            first, *others = zip(kinds, node.arguments, strict=True)
+            fit = [self._compare(first, other, node.span) for other in others]
             if operator == "IN" and all(fit):
                 self._common(kinds, node.span)
             return BOOLEAN
@@ -328,10 +331,22 @@ class Typing:
         if kind != BOOLEAN and not rules.is_open(kind):
             self._refuse(f"{where} needs a condition, not {kind}", span)
 
-    def _comparable(self, left: SqlType, right: SqlType, span: Span) -> bool:
+    def _compare(self, left: tuple[SqlType, Node], right: tuple[SqlType, Node], span: Span) -> bool:
+        """Compare two operands; the problem says how to write the one that is text."""
+        hints = [
+            _of_type(node, other)
+            for (kind, node), (other, _) in ((left, right), (right, left))
+            if kind == STRING
+        ]
+        return self._comparable(left[0], right[0], span, next(filter(None, hints), None))
+
+    def _comparable(
+        self, left: SqlType, right: SqlType, span: Span, hint: str | None = None
+    ) -> bool:
         if rules.comparable(left, right):
             return True
-        hint = "cast one of them" if STRING in (left, right) else None
+        if STRING in (left, right) and hint is None:
+            hint = "cast one of them"
         self._refuse(f"{left} cannot be compared with {right}", span, hint)
         return False
 
@@ -341,6 +356,21 @@ class Typing:
             shown = ", ".join(dict.fromkeys(map(str, kinds)))
             return self._refuse(f"these types do not go together: {shown}", span)
         return common
+
+
+def _of_type(node: Node, kind: SqlType) -> str | None:
+    """Return how the text ``node`` is written as a value of type ``kind``: as a constant of it, or
+    cast."""
+    castable = rules.is_number(kind) or kind in (BOOLEAN, DATE, TIMESTAMP)
+    if isinstance(node, Column) and castable:
+        return f"the column is text: CAST({name(node.path)} AS {kind})"
+    if not isinstance(node, Literal) or not isinstance(node.value, str):
+        return None
+    if kind in (DATE, TIMESTAMP):
+        return f"{kind} '{node.value}'"
+    is_number = rules.is_number(kind) and _NUMBER.fullmatch(node.value.strip())
+    is_truth = kind == BOOLEAN and node.value.strip().upper() in ("TRUE", "FALSE")
+    return f"without quotes: {node.value.strip()}" if is_number or is_truth else None
 
 
 def round_digits(node: Call) -> int:

@@ -19,7 +19,13 @@ WITHHELD: Mapping[str, str] = {
     **dict.fromkeys(_NON_DETERMINISTIC_NAMES.split(), _NON_DETERMINISTIC),
     **dict.fromkeys(_OUTSIDE_NAMES.split(), _OUTSIDE),
 }
+_JOINED = "COLLECT(step.column), or in SQL ARRAY_AGG(A.column)"
 INSTEAD: Mapping[str, str] = {
+    **dict.fromkeys(("STRING_AGG", "LISTAGG", "GROUP_CONCAT"), _JOINED),
+    **dict.fromkeys(
+        ("MATCH_ROWTIME", "MATCH_PROCTIME"), "the column that ORDER BY names, such as LAST(ts)"
+    ),
+    "ARRAY": "x IN ('a', 'b'), or a column that is an array",
     "COLLECT_SET": "COLLECT, or COUNT(DISTINCT step.column)",
     "WEEKDAY": "DAYOFWEEK (1 is Sunday)",
     "APPROX_COUNT_DISTINCT": "COUNT(DISTINCT step.column)",

@@ -8,6 +8,7 @@ from spark_cep.pattern.expressions.checking.lambdas import lambda_problems
 from spark_cep.pattern.expressions.nodes import Expression
 from spark_cep.pattern.expressions.problems import ExpressionError
 from spark_cep.pattern.expressions.reading.look_backs import StepEvents
+from spark_cep.pattern.expressions.reading.plain_row import PlainRow
 from spark_cep.pattern.expressions.reading.reader import Events, ExpressionReader
 from spark_cep.pattern.expressions.reading.row_scope import RowPatternScope
 from spark_cep.pattern.expressions.reading.row_values import MatchRows
@@ -26,6 +27,11 @@ def parse(text: str, *, steps: frozenset[str] = frozenset(), measure: bool = Fal
 def parse_of_rows(text: str, scope: RowPatternScope) -> Expression:
     """A condition or measure of MATCH_RECOGNIZE; ``ExpressionError`` with all problems."""
     return _parse(text, MatchRows(scope))
+
+
+def parse_of_row(text: str, row: PlainRow) -> Expression:
+    """An expression over one row by itself; ``ExpressionError`` with all problems."""
+    return _parse(text, row)
 
 
 def _parse(text: str, events: Events) -> Expression:

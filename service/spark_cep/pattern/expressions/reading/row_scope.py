@@ -6,12 +6,14 @@ within them which; a *frame* holds that while their argument is read. A plain ``
 of a variable such a position is that of the row under test, which is then read as an event's column
 is read everywhere else, so that a condition that looks at nothing but its row is event-only.
 
-Names of variables and columns match without regard to case where they do not match exactly.
+Names of variables and columns match without regard to case where they do not match exactly, unless
+they are quoted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spark_cep.documents.nearest import nearest
@@ -30,6 +32,10 @@ from spark_cep.pattern.expressions.nodes import (
 from spark_cep.pattern.expressions.problems import refused
 from spark_cep.pattern.types import STRING, RecordType
 
+_PART = re.compile(r'"(?:[^"]|"")*"|`(?:[^`]|``)*`|\w+')
+#: Functions of a match that are called without arguments, and so easily written without brackets.
+_CALLED = ("CLASSIFIER", "MATCH_NUMBER")
+
 
 @dataclass(slots=True)
 class Frame:
@@ -45,34 +51,40 @@ class Frame:
 @dataclass(slots=True)
 class RowPatternScope:
     """Resolves names. ``unions`` maps each variable, and each SUBSET, to its primary variables;
-    ``defined`` is the variable whose condition it is, ``None`` in a measure. ``respelt``: the
-    columns, behind their variables, that the text spells otherwise than the event, with the places
-    of both."""
+    ``defined`` is the variable whose condition it is, ``None`` in a measure. ``text`` is the
+    expression as the author wrote it. ``respelt``: the columns, behind their variables, that it
+    spells otherwise than the event, with the places of both."""
 
     unions: Mapping[str, tuple[str, ...]]
     defined: str | None = None
     event: RecordType | None = None
+    text: str = ""
     frame: Frame | None = None
     respelt: list[tuple[Span, ColumnPath]] = field(default_factory=list)
 
-    def variable(self, written: str) -> str | None:
-        """The variable or SUBSET of a name."""
-        return next((name for name in (written, written.upper()) if name in self.unions), None)
+    def variable(self, written: str, span: Span) -> str | None:
+        """The variable or SUBSET of a name, which the text at ``span`` begins with."""
+        quoted = quoted_parts(self.text[slice(*span)])
+        names = (written,) if quoted and quoted[0] else (written, written.upper())
+        return next((name for name in names if name in self.unions), None)
 
     def column(self, path: ColumnPath, span: Span) -> Node:
         """The column that a dotted name stands for; ``ExpressionError`` if there is none."""
-        variable = self.variable(path[0]) if len(path) > 1 else None
+        variable = self.variable(path[0], span) if len(path) > 1 else None
+        quoted = quoted_parts(self.text[slice(*span)])
         written = path[1:] if variable else path
-        found = column_of(self.event, written)
+        found = column_of(self.event, written, quoted[1:] if variable else quoted)
         if found != written:
             self.respelt.append((span, found))
         known = self.event is None or found[0] in self.event.fields
         if len(path) > 1 and not variable and not known:
             raise refused(self._unknown(path), span)
-        if not known and self.variable(path[0]):
+        if not known and self.variable(path[0], span):
             wrong = self._taken_for_column(path, variable)
             if wrong is not None:
                 raise refused(wrong, span)
+        if len(path) == 1 and (self.event is None or not known):
+            self._check_plain(path[0], span)
         if self.frame is not None and self.frame.position is None:
             self.frame.named.append(variable or "")
             return Column(found, span)
@@ -115,6 +127,14 @@ class RowPatternScope:
             return f"{written}: {path[0]} is the pattern variable here; write {variable}.{written}"
         return None
 
+    def _check_plain(self, written: str, span: Span) -> None:
+        """``ExpressionError`` where a name that may be no column is probably none."""
+        if written.upper() in _CALLED and self.text[slice(*span)] == written:
+            allowed = f"{written}(); a column of that name is quoted: `{written}`"
+            raise refused(f"{written} is a function", span, allowed)
+        if self.event is not None:
+            check_quotes(written, self.text[slice(*span)], span, self.event)
+
     def _unknown(self, path: ColumnPath) -> str:
         columns = self.event.fields if self.event is not None else ()
         near = nearest(path[0], [*self.unions, *columns])
@@ -122,13 +142,31 @@ class RowPatternScope:
         return f"{name(path)}: {path[0]} is neither a pattern variable nor a column{hint}"
 
 
-def column_of(record: RecordType | None, path: ColumnPath) -> ColumnPath:
+def quoted_parts(written: str) -> tuple[bool, ...]:
+    """Return for each part of a dotted name, as the author wrote it, whether it is quoted."""
+    return tuple(part[0][0] in '"`' for part in _PART.finditer(written))
+
+
+def check_quotes(column: str, written: str, span: Span, record: RecordType) -> None:
+    """``ExpressionError`` where a name in double quotes is no column: it may be meant as text."""
+    if not written.startswith('"'):
+        return
+    alike = [field for field in record.fields if field.lower() == column.lower()]
+    spelt = "".join(f'"{field}", as the event spells it; or ' for field in alike)
+    message = f"{written} is a name, and the event has no column that is spelt so"
+    raise refused(message, span, f"{spelt}a text in single quotes: '{column}'")
+
+
+def column_of(
+    record: RecordType | None, path: ColumnPath, quoted: Sequence[bool] = ()
+) -> ColumnPath:
     """The path with each part spelt as the record spells it, where case alone makes the
-    difference."""
+    difference and the part is not ``quoted``."""
     found: list[str] = []
-    for part in path:
+    for number, part in enumerate(path):
         spelt = part
-        if isinstance(record, RecordType) and part not in record.fields:
+        exact = number < len(quoted) and quoted[number]
+        if isinstance(record, RecordType) and part not in record.fields and not exact:
             alike = [field for field in record.fields if field.lower() == part.lower()]
             spelt = alike[0] if len(alike) == 1 else part
         found.append(spelt)

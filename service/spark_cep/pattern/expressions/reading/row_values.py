@@ -96,7 +96,7 @@ class MatchRows:
     def _variable(self, tree: Syntax, span: Span) -> str:
         """The pattern variable that a name, or what is before ``.*``, stands for."""
         written = ".".join(names(tree))
-        variable = self._scope.variable(written)
+        variable = self._scope.variable(written, place(tree))
         if variable is None:
             known = f"the pattern variables are {listed(list(self._scope.unions))}"
             raise refused(f"there is no pattern variable {written}", span, known)
@@ -151,7 +151,9 @@ class MatchRows:
         count = ROW_AGGREGATES[counted].arguments
         if len(arguments) != count:
             wanted = f"{count} argument{'s' * (count > 1)}"
-            raise refused(f"{function} takes {wanted}, not {len(arguments)}", span)
+            of_rows = "COUNT(*) counts all rows, COUNT(A.*) those of A"
+            message = f"{function} takes {wanted}, not {len(arguments)}"
+            raise refused(message, span, of_rows if counted == "COUNT" else None)
         frame, found = Frame(None), len(reader.problems)
         nodes = [self._within(reader, frame, argument) for argument in arguments]
         if len(reader.problems) > found:

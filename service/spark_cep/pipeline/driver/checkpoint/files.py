@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_cep.config import Settings
@@ -100,6 +100,13 @@ class Position:
         return self.uncommitted and self.partitions != self.committed_partitions
 
 
+def _help(location: str) -> str:
+    scheme = location.partition("://")[0]
+    if scheme in ("s3", "s3n"):
+        return "Spark's name for Amazon S3 is s3a://, with hadoop-aws among the jars"
+    return f"is the file system of {scheme}:// among the jars? see docs/deployment.md, More jars"
+
+
 class CheckpointFiles:
     """Files of a checkpoint, wherever it is: read through Hadoop's file systems, as Spark does."""
 
@@ -110,9 +117,15 @@ class CheckpointFiles:
         self._text = java.org.apache.commons.io.IOUtils.toString
         self._root = self._path(location)
         conf = hadoop_conf(spark)
-        self._files = self._root.getFileSystem(conf)
         managers = getattr(java, _MANAGERS)
-        self._manager = getattr(managers, "MODULE$").create(self._root, conf)
+        try:
+            self._files = self._root.getFileSystem(conf)
+            self._manager = getattr(managers, "MODULE$").create(self._root, conf)
+        except Py4JJavaError as error:
+            why = error.java_exception.getMessage() or error.java_exception.toString()
+            raise StateError(
+                f"state.checkpoint {location}: cannot be opened: {why}; {_help(location)}"
+            ) from error
 
     def position(self) -> Position | None:
         """The position; ``None`` when no batch was ever planned. StateError when a file of the logs

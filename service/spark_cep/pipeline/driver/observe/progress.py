@@ -35,6 +35,10 @@ class BatchReport:
     drained: Counter[str] = field(default_factory=Counter)
     #: How many matches there are of each event time, to 3 % of their age.
     match_times: Counter[int] = field(default_factory=Counter)
+    #: How many events wait for the watermark.
+    waiting: int = 0
+    #: When rules begin that have not begun, by rule id and version.
+    beginning: dict[tuple[str, int], int] = field(default_factory=dict)
     #: What tasks said of their processes.
     processes: list[ProcessMemory] = field(default_factory=list)
 
@@ -59,6 +63,8 @@ def merge(batch: int, seconds: float, reports: Iterable[bytes]) -> BatchReport:
         for at, number in report.match_times:
             merged.match_times[at] += number
         merged.drained.update(report.drained)
+        merged.waiting += report.waiting
+        merged.beginning |= report.beginning
         for rule, version, live in report.gone:
             merged.gone[rule, version] += live
         if report.time is not None:
@@ -117,6 +123,8 @@ def count(report: BatchReport, metrics: Metrics, outputs: Mapping[str, str]) -> 
     for (what, *values), number in report.counts.items():
         labels = dict(zip(what.labels, values, strict=True))
         match what:
+            case Count.PARTLY_USED:
+                pass  # they are among the dead letters
             case Count.BUSY_US:
                 metrics.observe(names.STAGE_DURATION, number / 1_000_000, stage=labels["stage"])
             case Count.PROCESSING_NS:
@@ -143,6 +151,7 @@ def show(report: BatchReport, metrics: Metrics) -> None:
     for (rule, _), number in report.live.items():
         live[(rule,)] += number
     metrics.replace(names.PARTIAL_MATCHES, dict(live))
+    metrics.set(names.EVENTS_WAITING, report.waiting)
     if BEGINNING < report.watermark < END:
         metrics.set(names.WATERMARK, report.watermark / 1000)
     newest = {(topic, str(number)): time for (topic, number), time in report.maxima}

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.config import Settings
-from spark_cep.documents.nearest import instead
+from spark_cep.documents.nearest import instead, listed, nearest
 from spark_cep.errors import ConfigurationError, Problem, RuleSetError
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pattern.document.loading import LoadedRule
@@ -121,9 +121,13 @@ def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
         matching = source.topics_of(existing)
         missing = sorted(set(matching) - set(existing))
         if missing:
+            near = (nearest(topic, existing) for topic in missing)
+            meant = ", ".join(filter(None, near))
             raise ConfigurationError(
                 f"inputs.{name}.topics: {', '.join(missing)} do not exist on"
-                f" {settings.kafka.bootstrap_servers}; there are: {', '.join(existing) or 'none'}"
+                f" {settings.kafka.bootstrap_servers};"
+                + (f" did you mean {meant}?" if meant else "")
+                + f" there are: {listed(existing)}"
             )
         if not matching:
             raise ConfigurationError(

@@ -11,6 +11,7 @@ from spark_cep.observability import metric_names as names
 from spark_cep.observability.logs import bound, logger
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pattern.tree import PreviousVersion, Rule
+from spark_cep.pipeline.driver.observe.event_time import time_text
 from spark_cep.pipeline.driver.observe.progress import BatchReport, begin_rules
 from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
@@ -58,6 +59,9 @@ class RuleStatus:
         #: Under which a batch has begun that Spark has not committed.
         self._begun: RunningRules | None = None
         self._watermark: int | None = None
+        self._waiting = 0
+        #: Event times at which rules begin that have not begun, by rule id and version.
+        self._beginning: Mapping[tuple[str, int], int] = {}
         #: The newest batch that is done.
         self._counted = -1
         self._loaded: set[tuple[str, int]] = set()
@@ -182,6 +186,7 @@ class RuleStatus:
         removed."""
         self.live = report.live
         self._watermark = report.watermark
+        self._waiting, self._beginning = report.waiting, report.beginning
         if report.gone:
             self._log_gone(report)
         # One that was committed and failed after all comes again.
@@ -252,6 +257,9 @@ class RuleStatus:
             "fingerprint": fingerprint,
             "since_batch": since,
             "since_offsets": offsets,
+            "begins": time_text(self._beginning.get(version)),
+            "watermark": time_text(self._watermark),
+            "events_waiting": self._waiting,
             "partial_matches": self.live.get(version, 0),
         }
 

@@ -68,7 +68,7 @@ def produce(
             arguments[at, 1] = names + (name_places[name[header]] >> 32)
             _put(arguments, at, 2, texts, text_places, text[header])
             at += 1
-        if own_name >= 0:
+        if own_name >= 0 and own_places[row] & 0xFFFFFFFF:
             arguments[at, 1] = names + (name_places[own_name] >> 32)
             _put(arguments, at, 2, own, own_places, row)
             at += 1
