@@ -38,7 +38,7 @@ from spark_cep.pattern.types import (
     RecordType,
 )
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
-from tests.reference.row_pattern.results import MatchFound, Result, objects
+from tests.reference.row_pattern.results import GivenUp, MatchFound, Result, objects
 
 EVENT = RecordType(
     {
@@ -318,6 +318,77 @@ def test_failed_attempts_are_not_repeated(batch: int, monkeypatch: pytest.Monkey
         both.advance(rows[:batch], 200)
         del rows[:batch]
     assert 200 <= calls <= 500
+
+
+@pytest.mark.parametrize("condition", ["SUM(A.n) >= 0", "COALESCE(LAST(A.n, 2), 1) > 0",
+                                       "COUNT(DISTINCT A.s) < 3"])  # fmt: skip
+@pytest.mark.parametrize("batch", [1, 9, 500])
+def test_the_work_of_a_row_is_bounded(condition: str, batch: int) -> None:
+    """However rows are cut: an attempt is given up where a row costs more, its other starts with
+    it."""
+    clause = (
+        f"MEASURES n AS m {ROWS[3]} PATTERN (A+ C) DEFINE A AS n > 0 AND "
+        f"{condition} AND SUM(A.d) < 10, C AS n < 0"
+    )
+    both = Both(_plan(clause), RowPatternLimits(work=20_000))
+    rows = [(0, both.event(number, {"n": 1, "s": "a", "d": 0.0})) for number in range(150)]
+    rows += [(0, both.event(150, {"n": 1, "s": "a", "d": 20.0}))]
+    rows += [(0, both.event(151, {"n": 1, "s": "a", "d": 0.0})), (0, both.event(152, {"n": -1}))]
+    found: list[tuple[int, Result]] = []
+    while rows:
+        found += both.advance(rows[:batch], 200)
+        del rows[:batch]
+    (given_up,) = [each for _, each in found if isinstance(each, GivenUp)]
+    assert given_up.limit == "more than 20000 steps of work"
+    assert 0 < given_up.first < 150
+    assert [each.first for _, each in found if isinstance(each, MatchFound)] == [151]
+
+
+@pytest.mark.parametrize("within", ["", "WITHIN INTERVAL '1' SECOND"])
+def test_later_attempts_of_a_failed_one_are_not_run(within: str) -> None:
+    """Where a row ends every attempt whatever it has taken, the rows before it are not gone through
+    for each of them."""
+    both = Both(
+        _plan(
+            f"MEASURES n AS m {ROWS[3]} PATTERN ((A | B)+ C) {within} DEFINE A AS n = 1 AND "
+            "COUNT(DISTINCT A.s) < 3, B AS n = 2 AND s = PREV(s) AND SUM(B.n) > 0, C AS n < 0"
+        ),
+        RowPatternLimits(work=3_000_000),
+    )
+    values = [2, *[1] * 300, 3, 1, -1]
+    rows = [(0, both.event(number, {"n": n, "s": "a"})) for number, n in enumerate(values)]
+    kinds = [type(each).__name__ for _, each in both.advance(rows, 0)]
+    assert kinds == ["Unmatched"] * 302 + ["MatchFound"]
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
+@given(plans(), st.lists(st.tuples(st.integers(0, 2), VALUES), max_size=14), st.data(),
+       st.integers(3, 300))  # fmt: skip
+def test_work_does_not_depend_on_batches(
+    plan: RowPatternPlan,
+    drawn: list[tuple[int, dict[str, Any]]],
+    data: st.DataObject,
+    work: int,
+) -> None:
+    """A limit of work is met at the same rows, however these are cut."""
+    limits = RowPatternLimits(work=work)
+    at_once, cut = Both(plan, limits), Both(plan, limits)
+    whole: list[tuple[int, Event]] = []
+    parts: list[tuple[int, Result]] = []
+    now = 0
+    for gap, values in drawn:
+        now += gap
+        whole.append((0, at_once.event(now, values)))
+    times = [event.time for _, event in whole]
+    rows = list(whole)
+    while rows:
+        count = data.draw(st.integers(1, len(rows)))
+        time = rows[count - 1][1].time
+        parts += cut.advance(rows[:count], time)
+        del rows[:count]
+    wanted = at_once.advance(whole, max(times, default=0))
+    assert repr(parts) == repr(wanted)
 
 
 def test_dropped_thread_beside_a_match() -> None:

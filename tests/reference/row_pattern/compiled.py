@@ -18,7 +18,11 @@ from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import bind
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 
-_LIMITS = {"rows": tables.ROWS_LIMIT, "threads": tables.THREADS_LIMIT}
+_LIMITS = {
+    "rows": tables.ROWS_LIMIT,
+    "threads": tables.THREADS_LIMIT,
+    "work": tables.WORK_LIMIT,
+}
 
 
 class Loops(CompiledRowPattern):
@@ -75,7 +79,7 @@ class Loops(CompiledRowPattern):
 
     def key_states(self, states: RowPatternStates, names: Names) -> list[KeyState]:
         """The states as the reference has them."""
-        limits = self._limits.rows, self._limits.threads
+        limits = self._limits.rows, self._limits.threads, self._limits.work
         return list(key_states(states, names, self, limits))
 
 
@@ -83,9 +87,9 @@ def key_states(
     states: RowPatternStates,
     names: Names,
     matcher: CompiledRowPattern,
-    limits: tuple[int, int],
+    limits: tuple[int, int, int],
 ) -> Iterator[KeyState]:
-    """Each key's state as the reference has it. ``limits``: of rows and threads."""
+    """Each key's state as the reference has it. ``limits``: of rows, threads and work."""
     event = states.rows.objects(names, matcher.slots)
     thread_at = row_at = node_at = 0
     for key in states.keys:

@@ -12,13 +12,14 @@ Truth = Callable[[View], bool | None]
 
 def condition(binder: Binder, expression: Expression) -> Truth:
     """Whether a condition holds; ``None`` where that depends on rows that may still come."""
-    return _truth(binder, boolean_structure(expression))
+    return truth(binder, boolean_structure(expression))
 
 
-def _truth(binder: Binder, part: Leaf | And | Or) -> Truth:
+def truth(binder: Binder, part: Leaf | And | Or) -> Truth:
+    """Whether a part of a condition holds."""
     if isinstance(part, Leaf):
         return _known(binder.expression(part.expression))
-    parts = [_truth(binder, each) for each in part.parts]
+    parts = [truth(binder, each) for each in part.parts]
     decisive = isinstance(part, Or)
 
     def run(view: View) -> bool | None:

@@ -25,6 +25,19 @@ from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 from tests.reference.row_pattern.threads import ThreadRunner
 
 
+class _Reads:
+    """The rows of a key as measures read them; ``last`` is the last of these."""
+
+    def __init__(self, state: KeyState) -> None:
+        self._state, self.last = state, -1
+        self.end, self.closed = state.end, state.closed
+
+    def row(self, number: int) -> Event:
+        """One that is kept."""
+        self.last = max(self.last, number)
+        return self._state.row(number)
+
+
 class RowPatternMatcher:
     """Applies one plan to the rows of any number of keys, whose state the caller keeps."""
 
@@ -33,7 +46,7 @@ class RowPatternMatcher:
         self._query = plan.query
         self._reach = plan.reach
         self._limits = limits or RowPatternLimits()
-        self._runner = ThreadRunner(plan, binder)
+        self._runner = ThreadRunner(plan, binder, self._limits)
         self._measures = [binder.expression(each.expression) for each in plan.query.measures]
         names = plan.query.variables
         self._target = {number for number, name in enumerate(names) if name in plan.query.target}
@@ -65,49 +78,85 @@ class RowPatternMatcher:
             if state.attempt is None:
                 if state.next_start >= state.end:
                     break
+                if self._is_hopeless(state):
+                    results += self._without(state, state.next_start, state.next_start + 1)
+                    state.drop_before(state.next_start - self._reach)
+                    continue
+                state.see(state.next_start)
                 state.attempt = self._runner.begin(state, state.next_start)
+                if state.attempt.limit is None and state.work > self._limits.work:
+                    state.attempt.limit = f"more than {self._limits.work} steps of work"
+                if state.attempt.limit is not None:
+                    _drop_threads(state.attempt)
             if not self._is_final(state, state.attempt):
                 break
+            attempt = state.attempt
             try:
-                results += self._settled(state, state.attempt)
+                results += self._settled(state, attempt)
             except NotYetKnownError:
                 break
+            found = attempt.found if attempt.limit is None else None
+            state.failed = attempt.limit is None and found is None and attempt.dropped is None
+            if self._runner.near and attempt.limit is None and not state.failed:
+                state.work += attempt.next_row - attempt.start
             state.attempt = None
             state.drop_before(state.next_start - self._reach)
         return results
+
+    def _is_hopeless(self, state: KeyState) -> bool:
+        """Whether, behind an attempt that has failed, the next one fails whatever it takes."""
+        start = state.next_start
+        if not state.failed or self._runner.near or start >= state.frontier:
+            return False
+        return not self._runner.may_match(
+            state, start, lambda number: self._is_within(state, start, number)
+        )
 
     def _is_final(self, state: KeyState, attempt: Attempt) -> bool:
         """Lets the threads of an attempt take all rows that there are; whether none is left."""
         while attempt.threads:
             deadline = self.deadline(state)
             if attempt.next_row < state.end:
-                if self._is_within(state, attempt):
+                if self._is_within(state, attempt.start, attempt.next_row):
                     self._step(state, attempt)
                 else:
-                    _drop_threads(attempt)
+                    self._end_by_time(state, attempt)
             elif deadline is not None and deadline <= state.time:
-                _drop_threads(attempt)
+                self._end_by_time(state, attempt)
             elif state.closed:
                 self._step(state, attempt)
             else:
                 return False
         return True
 
-    def _is_within(self, state: KeyState, attempt: Attempt) -> bool:
-        """Whether the next row comes in time; to the microsecond."""
+    def _end_by_time(self, state: KeyState, attempt: Attempt) -> None:
+        """End an attempt at its deadline, whose work begins with the first that ends there."""
+        deadline = self.deadline(state)
+        assert deadline is not None
+        if deadline > state.deadline:
+            state.work, state.deadline = 0, deadline
+        _drop_threads(attempt)
+
+    def _is_within(self, state: KeyState, start_row: int, number: int) -> bool:
+        """Whether a row comes in time; to the microsecond."""
         within = self._query.within_ms
-        start, row = state.row(attempt.start), state.row(attempt.next_row)
+        start, row = state.row(start_row), state.row(number)
         return within is None or (row.time - within, row.micros) < (start.time, start.micros)
 
     def _step(self, state: KeyState, attempt: Attempt) -> None:
         """Let the threads go on by a row, or by the partition's end, within the limits."""
+        state.see(attempt.next_row)
         self._runner.step(state, attempt)
         rows, threads = self._limits.rows, self._limits.threads
-        if attempt.next_row - attempt.start > rows and any(
-            len(each.labels) > rows for each in (*attempt.threads, attempt.found or Thread(0))
+        if (
+            attempt.limit is None
+            and attempt.next_row - attempt.start > rows
+            and any(
+                len(each.labels) > rows for each in (*attempt.threads, attempt.found or Thread(0))
+            )
         ):
             attempt.limit = f"more than {rows} rows"
-        elif len(attempt.threads) > threads:
+        elif attempt.limit is None and len(attempt.threads) > threads:
             attempt.limit = f"more than {threads} threads"
         if attempt.limit is not None:
             _drop_threads(attempt)
@@ -124,6 +173,8 @@ class RowPatternMatcher:
             after = attempt.start + max(1, seen // TRIED_AGAIN)
             if attempt.limit.endswith("threads") and seen * self._limits.threads > MOST_AGAIN:
                 after = attempt.next_row
+            if attempt.limit.endswith("work"):
+                after = max(after, min(state.frontier + 1, state.end))
         elif attempt.found is not None:
             return self._matched(state, attempt.start, attempt.found)
         elif attempt.dropped is not None:
@@ -132,8 +183,13 @@ class RowPatternMatcher:
             labels = self._names(attempt.dropped)
             events = state.rows_from(attempt.start, len(labels))
             results.append(TimedOut(attempt.start, row, events, labels, deadline))
+        return results + self._without(state, attempt.start, after)
+
+    def _without(self, state: KeyState, start: int, after: int) -> list[Result]:
+        """Go on behind rows at which no match begins."""
+        results: list[Result] = []
         if self._query.rows is RowsPerMatch.WITH_UNMATCHED:
-            for number in range(max(attempt.start, state.covered), after):
+            for number in range(max(start, state.covered), after):
                 nothing = OutputRow(state.row(number), (None,) * len(self._measures))
                 results.append(Unmatched(number, (nothing,)))
         state.next_start = after
@@ -141,7 +197,9 @@ class RowPatternMatcher:
 
     def _matched(self, state: KeyState, start: int, found: Thread) -> list[Result]:
         number = state.matches + 1
-        rows = tuple(self._rows(state, start, found, number))
+        reads = _Reads(state)
+        rows = tuple(self._rows(reads, start, found, number))
+        state.see(reads.last)
         events = state.rows_from(start, len(found.labels))
         at = state.row(start)
         results: list[Result] = [MatchFound(number, start, at, events, self._names(found), rows)]
@@ -170,7 +228,7 @@ class RowPatternMatcher:
         at = places[0] if self._query.skip is SkipTo.FIRST else places[-1]
         return start + at if at else SkipFault.TO_MATCH_START
 
-    def _rows(self, state: KeyState, start: int, found: Thread, number: int) -> Iterable[OutputRow]:
+    def _rows(self, state: _Reads, start: int, found: Thread, number: int) -> Iterable[OutputRow]:
         length, mode = len(found.labels), self._query.rows
         remembered = MeasureResults()
         view = View(state, start, found.labels, start, number, state.end, state.closed, remembered)

@@ -45,7 +45,9 @@ class KeyState:
 
     ``rows`` are those from number ``first`` on. ``matches`` have been found; rows below ``covered``
     lie in a match or before one; the next attempt starts at ``next_start``. All further rows
-    come later than ``time``; ``closed``: no row will follow.
+    come later than ``time``; ``closed``: no row will follow. ``frontier`` is the last row that an
+    attempt has seen, ``work`` what it has cost, or the ``deadline`` behind it; ``failed``: the last
+    attempt has.
     """
 
     rows: list[Event] = field(default_factory=list)
@@ -56,11 +58,20 @@ class KeyState:
     attempt: Attempt | None = None
     time: int = _NO_TIME
     closed: bool = False
+    frontier: int = field(default=-1, repr=False)
+    work: int = field(default=0, repr=False)
+    deadline: int = field(default=_NO_TIME, repr=False)
+    failed: bool = field(default=False, repr=False)
 
     @property
     def end(self) -> int:
         """The number of the row that would come next."""
         return self.first + len(self.rows)
+
+    def see(self, number: int) -> None:
+        """Let a row be seen; the first time, its work begins."""
+        if number > self.frontier:
+            self.frontier, self.work, self.deadline = number, 0, _NO_TIME
 
     def row(self, number: int) -> Event:
         """A row that is kept."""

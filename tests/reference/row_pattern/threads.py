@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.row_pattern.distinction import Distinction
 from spark_cep.compiler.row_pattern.program import Done, End, Jump, Label, Save, Split, Start
 from spark_cep.matcher.row_pattern.evaluation import Binder, View
-from tests.reference.row_pattern.conditions import condition
+from spark_cep.matcher.row_pattern.lowering import RowPatternLimits, is_near, lower
+from spark_cep.pattern.expressions import And, Expression, Leaf, Or, boolean_structure
+from tests.reference.row_pattern.conditions import condition, truth
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 
 
 class ThreadRunner:
     """Runs the threads of attempts of one plan."""
 
-    def __init__(self, plan: RowPatternPlan, binder: Binder) -> None:
+    def __init__(self, plan: RowPatternPlan, binder: Binder, limits: RowPatternLimits) -> None:
+        lowered = lower(plan, limits)
         self._program = plan.program
+        self._most_work = limits.work
+        self._costs = lowered.program.variables["cost"].tolist()
+        #: Whether all conditions say the same of each attempt; the steps of work are not counted.
+        self.near = bool(lowered.program.clause[0]["near"])
         numbers = {variable: number for number, variable in enumerate(plan.query.variables)}
         self._conditions = {
             numbers[variable]: condition(binder, defined)
+            for variable, defined in plan.query.defines.items()
+        }
+        self._alike = {
+            numbers[variable]: [
+                truth(binder, part) for part in _alike(variable, defined, lowered.calls)
+            ]
             for variable, defined in plan.query.defines.items()
         }
         self._distinctions = [
@@ -51,6 +64,11 @@ class ThreadRunner:
         while stack:
             thread = stack.pop()
             row = attempt.start + len(thread.labels)
+            if not self.near:
+                state.work += 1
+                if state.work > self._most_work:
+                    attempt.limit = f"more than {self._most_work} steps of work"
+                    return
             place = thread.at, row, self._distinct(thread)
             if place in seen:
                 continue
@@ -106,11 +124,72 @@ class ThreadRunner:
         holds = condition(view)
         if holds is None:
             return (thread,)
+        if holds and not self.near:
+            state.work += self._costs[variable]
         return (taken,) if holds else ()
+
+    def may_match(self, state: KeyState, start: int, is_within: Callable[[int], bool]) -> bool:
+        """Whether a match may begin at a row, or is open behind the rows seen, as far as conditions
+        say the same of each attempt."""
+        places, row = self._closure({0}, start), start
+        while places:
+            if any(isinstance(self._program.instructions[at], Done | End) for at in places):
+                return True
+            if row > state.frontier or row >= state.end or not is_within(row):
+                return True
+            view = View(state, start, (0,) * (row - start + 1), row, 0, row + 1, False)
+            after = set()
+            for at in places:
+                instruction = self._program.instructions[at]
+                if isinstance(instruction, Label) and all(
+                    holds(view) for holds in self._alike.get(instruction.variable, ())
+                ):
+                    after.add(at + 1)
+            row += 1
+            places = self._closure(after, row)
+        return False
+
+    def _closure(self, places: set[int], row: int) -> set[int]:
+        """The instructions that threads come to without a row."""
+        found, pending = set(places), list(places)
+        while pending:
+            at = pending.pop()
+            match self._program.instructions[at]:
+                case Label() | End() | Done():
+                    continue
+                case Start() if row:
+                    continue
+            new = set(self._program.successors(at)) - found
+            found |= new
+            pending += new
+        return found
 
     def _distinct(self, thread: Thread) -> Hashable:
         """What the conditions ahead can read of the thread's past, where it may differ."""
         return tuple(_past(thread.labels, *each) for each in self._distinctions[thread.at])
+
+
+def _alike(
+    variable: str, defined: Expression, calls: Sequence[tuple[str, Expression]]
+) -> Iterator[Leaf | And | Or]:
+    """The parts of a condition that say the same of each attempt, but for calls of Python."""
+    whole = boolean_structure(defined)
+    parts = whole.parts if isinstance(whole, And) else (whole,)
+    bits = [part for part in parts if isinstance(part, Leaf) and part.expression.is_event_only]
+    yield from bits
+    for part in parts:
+        if part not in bits and is_near(part):
+            if any((variable, each) in calls for each in _leaves(part)):
+                return
+            yield part
+
+
+def _leaves(part: Leaf | And | Or) -> Iterator[Expression]:
+    if isinstance(part, Leaf):
+        yield part.expression
+    else:
+        for each in part.parts:
+            yield from _leaves(each)
 
 
 def _past(labels: tuple[int, ...], distinction: Distinction, of: frozenset[int]) -> Hashable:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from spark_cep.columns.compilation import Table
-from spark_cep.matcher.row_pattern.evaluation import NotYetKnownError, Value, View
+from spark_cep.matcher.row_pattern.evaluation import NotYetKnownError, Value
 from spark_cep.matcher.row_pattern.loops import tables
+from spark_cep.matcher.row_pattern.thread_views import KeptFolds, ThreadView
 from spark_cep.model import Event
 from spark_cep.programs.python_calls import PythonCalls
 
@@ -38,7 +39,7 @@ class KeyRows:
 
 class RowPatternCalls(PythonCalls):
     """The calls of one run; the compiled loop is handed this. ``rows`` gives those of a key,
-    ``nodes`` the table of nodes as it is now."""
+    ``work`` the tables as they are now."""
 
     _failed = tables.NO
 
@@ -47,16 +48,18 @@ class RowPatternCalls(PythonCalls):
         values: Sequence[Value],
         controls: Table,
         rows: Callable[[int], KeyRows],
-        nodes: Callable[[], Table],
+        work: Callable[[], tables.RowPatternWork],
     ) -> None:
-        self._values, self._control, self._rows, self._nodes = values, controls[0], rows, nodes
+        self._values, self._control, self._rows = values, controls[0], rows
+        self._kept = KeptFolds(work, controls[0])
         super().__init__()
 
     def _compute(self, number: int, row: int, node: int, more: int) -> int:
         control = self._control
-        view = View(
-            self._rows(int(control["key"])), int(control["start"]), self._labels(node), row,
-            int(control["number"]), more, bool(control["ended"]),
+        self._kept.tidy()
+        view = ThreadView(
+            self._rows(int(control["key"])), int(control["start"]), (), row,
+            int(control["number"]), more, bool(control["ended"]), None, node, self._kept,
         )  # fmt: skip
         try:
             return tables.YES if self._values[number](view) is True else tables.NO
@@ -65,16 +68,6 @@ class RowPatternCalls(PythonCalls):
 
     def _failed_at(self, row: int, _node: int) -> tuple[int, ...]:
         return (self._rows(int(self._control["key"])).place(row),)
-
-    def _labels(self, node: int) -> list[int]:
-        nodes = self._nodes()
-        previous, label = nodes["previous"], nodes["label"]
-        found: list[int] = []
-        while node >= 0:
-            if label[node] != tables.EDGE:
-                found.append(int(label[node]))
-            node = int(previous[node])
-        return found[::-1]
 
 
 def places(rows: tables.Rows, key: int) -> list[int]:

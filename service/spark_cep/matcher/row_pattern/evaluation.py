@@ -7,7 +7,7 @@ to them as they are given look-backs elsewhere.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -37,20 +37,34 @@ class PartitionRows(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class RowFold:
+    """What is made of a match's rows of some variables, row by row. ``add`` gives the result with
+    one more row, and may change what it is given; ``copied`` is safe from that. ``ahead``: what a
+    row gives depends on what rows behind it are matched as."""
+
+    number: int
+    of: frozenset[int]
+    start: Callable[[], Any]
+    add: Callable[[Any, View], Any]
+    copied: Callable[[Any], Any]
+    ahead: bool = False
+
+
 @dataclass(slots=True)
 class Running:
-    """An aggregate of a match's rows before place ``end``."""
+    """A fold over a match's rows before place ``end``."""
 
-    accumulator: Accumulator
+    folded: Any
     end: int = 0
 
 
 @dataclass(slots=True)
 class MeasureResults:
     """Results of measures of one match, so that each row does not look through all rows before it
-    again: aggregates by number, and the places of rows by variables."""
+    again: folds by number, and the places of rows by variables."""
 
-    aggregates: dict[int, Running] = field(default_factory=dict)
+    folds: dict[int, Running] = field(default_factory=dict)
     places: dict[frozenset[int], list[int]] = field(default_factory=dict)
 
     def places_of(self, of: frozenset[int], labels: Sequence[int]) -> list[int]:
@@ -88,6 +102,46 @@ class View:
             return None
         raise NotYetKnownError
 
+    @property
+    def length(self) -> int:
+        """The number of rows taken."""
+        return len(self.labels)
+
+    def label(self, place: int) -> int:
+        """The variable of a row taken, by its place."""
+        return self.labels[place]
+
+    def folded(self, fold: RowFold, end: int) -> Any:
+        """The fold over the rows before place ``end``."""
+        known = {} if self.remembered is None else self.remembered.folds
+        running = known.get(fold.number)
+        if running is None or running.end > end:
+            running = known[fold.number] = Running(fold.start())
+        at_row = replace(self)
+        for at in range(running.end, end):
+            if self.labels[at] in fold.of:
+                at_row.current = self.start + at
+                running.folded = fold.add(running.folded, at_row)
+            running.end = at + 1
+        return running.folded
+
+    def place_of(self, rows: RowFold, offset: int, end: int, *, forward: bool) -> int | None:
+        """The place of a row of some variables, counted from the first or the last of those up to
+        place ``end``. ``rows`` finds these rows along a thread."""
+        if self.remembered is not None:
+            places = self.remembered.places_of(rows.of, self.labels)
+            known = bisect_right(places, end)
+            if offset >= known:
+                return None
+            return places[offset if forward else known - 1 - offset]
+        left = offset
+        for at in range(end + 1) if forward else range(end, -1, -1):
+            if self.labels[at] in rows.of:
+                if not left:
+                    return at
+                left -= 1
+        return None
+
 
 Value = Callable[[View], Any]
 
@@ -101,7 +155,7 @@ class Binder:
         self._names = query.variables
         self._numbers = {variable: number for number, variable in enumerate(query.variables)}
         self._columns = {path: place for place, path in enumerate(plan.columns)}
-        self._aggregates: dict[RowAggregate, int] = {}
+        self._folds: dict[Hashable, int] = {}
 
     def expression(self, expression: Expression) -> Value:
         """The value of a condition or a measure."""
@@ -127,7 +181,7 @@ class Binder:
             case ClassifierAt(position=RowPosition() as position):
                 return self._classifier(self._position(position))
             case ClassifierAt():
-                return lambda view: self._names[view.labels[view.current - view.start]]
+                return lambda view: self._names[view.label(view.current - view.start)]
             case RowAggregate():
                 return self._aggregate(value)
 
@@ -140,27 +194,39 @@ class Binder:
         everywhere = not position.variables
         forward, final = position.pick == "FIRST", position.final
 
+        count = offset + 1
+        key = position.variables, position.pick, count
+        rows = self._fold(
+            key,
+            of,
+            tuple,
+            lambda found, view: _picked(found, view.current - view.start, count, forward=forward),
+            lambda found: found,
+        )
+
         def find(view: View) -> int | None:
-            end = len(view.labels) - 1 if final else view.current - view.start
-            if not view.labels or offset > end:
+            end = view.length - 1 if final else view.current - view.start
+            if not view.length or offset > end:
                 return None
             if everywhere:
                 return view.start + (offset if forward else end - offset) + shift
-            if view.remembered is not None:
-                places = view.remembered.places_of(of, view.labels)
-                known = bisect_right(places, end)
-                if offset >= known:
-                    return None
-                return view.start + places[offset if forward else known - 1 - offset] + shift
-            left = offset
-            for at in range(end + 1) if forward else range(end, -1, -1):
-                if view.labels[at] in of:
-                    if not left:
-                        return view.start + at + shift
-                    left -= 1
-            return None
+            place = view.place_of(rows, offset, end, forward=forward)
+            return None if place is None else view.start + place + shift
 
         return find
+
+    def _fold(
+        self,
+        key: Hashable,
+        of: frozenset[int],
+        start: Callable[[], Any],
+        add: Callable[[Any, View], Any],
+        copied: Callable[[Any], Any],
+        *,
+        ahead: bool = False,
+    ) -> RowFold:
+        number = self._folds.setdefault(key, len(self._folds))
+        return RowFold(number, of, start, add, copied, ahead)
 
     @staticmethod
     def _column(find: Callable[[View], int | None], place: int) -> Value:
@@ -175,7 +241,7 @@ class Binder:
         def run(view: View) -> str | None:
             number = find(view)
             at = -1 if number is None else number - view.start
-            return self._names[view.labels[at]] if 0 <= at < len(view.labels) else None
+            return self._names[view.label(at)] if 0 <= at < view.length else None
 
         return run
 
@@ -184,30 +250,48 @@ class Binder:
         arguments = [self.expression(argument) for argument in value.arguments]
         function = ROW_AGGREGATES[value.function]
         takes_nulls = function.takes_nulls or not arguments
-        number = self._aggregates.setdefault(value, len(self._aggregates))
 
         def argument(view: View) -> Any:
             if len(arguments) == 1:
                 return arguments[0](view)
             return tuple(each(view) for each in arguments)
 
+        def add(accumulator: Accumulator, view: View) -> Accumulator:
+            given = argument(view)
+            if takes_nulls or given is not None:
+                accumulator.add(given)
+            return accumulator
+
+        fold = self._fold(
+            value,
+            of,
+            function.start,
+            add,
+            lambda accumulator: accumulator.copied(),
+            ahead=any(_reads_ahead(each) for each in value.arguments),
+        )
+
         def run(view: View) -> Any:
-            end = len(view.labels)
+            end = view.length
             if not final:
                 # An empty match is shown at a row that is not its own.
                 end = min(end, view.current - view.start + 1)
-            known = {} if view.remembered is None else view.remembered.aggregates
-            running = known.get(number)
-            if running is None or running.end > end:
-                running = known[number] = Running(function.start())
-            at_row = replace(view)
-            for at in range(running.end, end):
-                if view.labels[at] in of:
-                    at_row.current = view.start + at
-                    given = argument(at_row)
-                    if takes_nulls or given is not None:
-                        running.accumulator.add(given)
-                running.end = at + 1
-            return running.accumulator.result()
+            return view.folded(fold, end).result()
 
         return run
+
+
+def _picked(found: tuple[int, ...], place: int, count: int, *, forward: bool) -> tuple[int, ...]:
+    """The first or last places with one more."""
+    if forward:
+        return found if len(found) == count else (*found, place)
+    return (*found, place)[-count:]
+
+
+def _reads_ahead(argument: Expression) -> bool:
+    return any(
+        isinstance(value, ClassifierAt)
+        and value.position is not None
+        and (value.position.shift > 0 or value.position.final)
+        for value in argument.row_values
+    )

@@ -66,7 +66,11 @@ class SkipFault(StrEnum):
         return "the row to skip to is the match's first, where it would be found again"
 
 
-_LIMITS = {tables.ROWS_LIMIT: "rows", tables.THREADS_LIMIT: "threads"}
+_LIMITS = {
+    tables.ROWS_LIMIT: "rows",
+    tables.THREADS_LIMIT: "threads",
+    tables.WORK_LIMIT: "steps of work",
+}
 _FAULTS = {
     tables.TARGET_ABSENT: SkipFault.TARGET_ABSENT,
     tables.TO_MATCH_START: SkipFault.TO_MATCH_START,
@@ -110,7 +114,7 @@ class Compiled:
     lowered: Lowered
     slots: Sequence[SlotType]
     measures: Sequence[Value]
-    limits: tuple[int, int]
+    limits: tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -385,8 +389,8 @@ def _with_nulls(column: Vector, nulls: Flags) -> Vector:
     return Bytes(column.places, column.nulls | nulls, column.data)
 
 
-def limit_text(limit: int, limits: tuple[int, int]) -> str:
-    """A limit in words. ``limits``: of rows and threads."""
+def limit_text(limit: int, limits: tuple[int, int, int]) -> str:
+    """A limit in words. ``limits``: of rows, threads and work."""
     return f"more than {limits[limit - 1]} {_LIMITS[limit]}"
 
 

@@ -76,7 +76,7 @@ class _Rule:
         self._effective_from = plan.rule.effective_from_ms
         limits = plan.rule.limits
         self._matcher = CompiledRowPattern(
-            plan, RowPatternLimits(limits.events, limits.partial_matches)
+            plan, RowPatternLimits(limits.events, limits.partial_matches, limits.work)
         )
         self._reporter = RowPatternReporter(plan)
         places = {

@@ -21,11 +21,13 @@ from spark_cep.matcher.row_pattern.leaf_programs import LeafProgram, Load, Regis
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.pattern.expressions import And, ColumnPath, Expression, Or, boolean_structure
 from spark_cep.pattern.expressions import Leaf as Part
-from spark_cep.pattern.expressions.nodes import ColumnAt, RowPosition
+from spark_cep.pattern.expressions.nodes import ColumnAt, RowPosition, RowValue
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
 from spark_cep.programs.loops import expression_loop
 
 _MOST_BITS = 62
+#: A call of Python takes as long as so many steps of work.
+_COST_OF_CALL = 500
 _ROWS = {
     RowsPerMatch.ONE_ROW: tables.ONE_ROW,
     RowsPerMatch.SHOW_EMPTY: tables.SHOW_EMPTY,
@@ -42,11 +44,12 @@ _SKIPS = {
 
 @dataclass(frozen=True, slots=True)
 class RowPatternLimits:
-    """The most rows and threads of an attempt. One that goes beyond is given up: no match begins at
-    its first row."""
+    """The most rows and threads of an attempt, and the most steps of work of one row. An attempt
+    that goes beyond is given up: no match begins at its first row."""
 
     rows: int = 10_000
     threads: int = 1_000
+    work: int = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Lowered:
 
     ``bits`` are the conditions on the row alone, by bit. ``calls`` are computed by Python.
     ``columns`` are the places, among the plan's, of the columns that programs read; ``texts``: the
-    operations, by row, that have the number of a text. ``failures_last``: see ``_failures_last``.
+    operations, by row, that have the number of a text.
     """
 
     program: tables.ProgramTables
@@ -65,7 +68,6 @@ class Lowered:
     calls: tuple[tuple[str, Expression], ...]
     columns: tuple[int, ...]
     texts: tuple[tuple[int, str], ...]
-    failures_last: bool
 
 
 def lower(plan: RowPatternPlan, limits: RowPatternLimits) -> Lowered:
@@ -112,13 +114,17 @@ class _ProgramLowering:
             FOREVER if query.within_ms is None else query.within_ms,
             limits.rows,
             limits.threads,
+            limits.work,
             self.plan.reach,
-            self._first_bits([bits for bits, _, _ in variables]),
+            self._first_bits([bits for bits, *_ in variables]),
             _ROWS[query.rows],
             _SKIPS[query.skip],
             target,
             self._registers.words,
             bool(self._registers.words or self._registers.aggregates),
+            # There may be more threads than instructions otherwise; a limit of threads that is met
+            # would not be, without those that fail.
+            self._failures_last() and len(instructions) <= limits.threads,
         )
         sets = np.array(
             [
@@ -148,13 +154,12 @@ class _ProgramLowering:
             tuple(self.calls),
             tuple(self.columns),
             tuple(self.texts),
-            self._failures_last(),
         )
 
-    def _variable(self, name: str, condition: Expression | None) -> tuple[int, int, int]:
-        first = len(self.tests)
+    def _variable(self, name: str, condition: Expression | None) -> tuple[int, int, int, int, int]:
+        first, calls = len(self.tests), len(self.calls)
         if condition is None:
-            return 0, first, first
+            return 0, first, first, first, 0
         whole = boolean_structure(condition)
         needed = 0
         others: list[Part | And | Or] = []
@@ -164,9 +169,25 @@ class _ProgramLowering:
                 others.append(part)
             else:
                 needed |= bit
-        if others:
-            self._test(name, others[0] if len(others) == 1 else And(tuple(others)))
-        return needed, first, len(self.tests)
+        # Programs of rows at a distance come first: they say of each attempt the same.
+        far = [each for each in others if not is_near(each)]
+        near = [each for each in others if is_near(each)]
+        skips: list[int] = []
+        ends = [first]
+        for number, each in enumerate([*near, *far]):
+            if number:
+                skips.append(len(self.tests))
+                self.tests.append((0, 0))
+            before = len(self.calls)
+            self._test(name, each)
+            if number:
+                self.tests.append((0, tables.OF_ALL))
+            if number < len(near) and len(self.calls) == before and len(ends) == number + 1:
+                ends.append(len(self.tests))
+        for row in skips:
+            self.tests[row] = len(self.tests), tables.PAST_NO
+        cost = _COST_OF_CALL * (len(self.calls) - calls)
+        return needed, first, len(self.tests), ends[-1], cost
 
     def _bit(self, part: Part | And | Or) -> int | None:
         """The bit of a part that reads its row alone."""
@@ -264,15 +285,11 @@ class _ProgramLowering:
     def _failures_last(self) -> bool:
         """Return whether an attempt that has come to an instruction before a row fails if an
         earlier one failed from there: conditions read nothing but their row and rows before it.
-        With ``NEXT`` threads wait at several rows, and there may be more of them than instructions;
-        a limit of threads that is met would not be, without those that fail."""
-        values = (v for each in self.plan.query.defines.values() for v in each.row_values)
-        return all(
-            isinstance(value, ColumnAt)
-            and replace(value.position, shift=0) == RowPosition()
-            and value.position.shift <= 0
-            for value in values
-        )
+        With ``NEXT`` threads wait at several rows."""
+        return all(map(_is_near_value, self._values()))
+
+    def _values(self) -> Iterable[RowValue]:
+        return (v for each in self.plan.query.defines.values() for v in each.row_values)
 
     def _first_bits(self, needed: Sequence[int]) -> int:
         """Bits of which the first row of a match has one; 0 where any row may be the first, or none
@@ -297,6 +314,21 @@ class _ProgramLowering:
             seen |= new
             pending += new
         return found
+
+
+def is_near(part: Part | And | Or) -> bool:
+    """Return whether a part reads only rows at a distance from its row, none behind it."""
+    if not isinstance(part, Part):
+        return all(map(is_near, part.parts))
+    return all(map(_is_near_value, part.expression.row_values))
+
+
+def _is_near_value(value: RowValue) -> bool:
+    return (
+        isinstance(value, ColumnAt)
+        and replace(value.position, shift=0) == RowPosition()
+        and value.position.shift <= 0
+    )
 
 
 _PLAIN: Mapping[type[Instruction], int] = {

@@ -31,8 +31,8 @@ from spark_cep.programs.values import values_of
 _DRAIN_AT = 65_536
 #: So many rows of tables are there at first; they grow as they must.
 _ROOM = 64
-#: Where attempts have failed is remembered of at most so many instructions before rows.
-_MOST_TRIED = 1 << 23
+#: Where attempts have failed is remembered in at most so many bytes, of the last rows.
+_MOST_TRIED = 1 << 25
 
 
 class CompiledRowPattern:
@@ -51,7 +51,7 @@ class CompiledRowPattern:
         ]
         lowered, binder = lower(plan, limits), Binder(plan)
         measures = [binder.expression(each.expression) for each in query.measures]
-        bounds = limits.rows, limits.threads
+        bounds = limits.rows, limits.threads, limits.work
         self.compiled = Compiled(plan, lowered, self.slots, measures, bounds)
         self.calls = [binder.expression(expression) for _, expression in lowered.calls]
 
@@ -118,16 +118,16 @@ class RowPatternLoopRun:
         self._arrange(keys, states)
         self._values()
         self._key_rows: dict[int, KeyRows] = {}
-        self._calls = RowPatternCalls(matcher.calls, self._controls, self._rows_of, self._nodes)
+        self._calls = RowPatternCalls(matcher.calls, self._controls, self._rows_of, self._tables)
 
     def _arrange(self, keys: Table, states: RowPatternStates) -> None:
         program = self._matcher.compiled.lowered.program
         longest = int(np.diff(self._rows.ends, prepend=0).max(initial=0)) + 1
         instructions = len(program.instructions)
-        lowered, most = self._matcher.compiled.lowered, self._matcher.compiled.limits[1]
-        remembers = (
-            lowered.failures_last and instructions <= most and longest * instructions <= _MOST_TRIED
-        )
+        # A bit for each instruction before a row; of the rows a power of two, so that theirs are
+        # found without a division.
+        bytes_ = instructions // 8 + 1
+        window = 1 << (min(longest, max(2, _MOST_TRIED // bytes_)) - 1).bit_length()
         self._work = tables.RowPatternWork(
             keys=keys,
             held_threads=states.threads,
@@ -139,13 +139,15 @@ class RowPatternLoopRun:
             heads=np.zeros((_ROOM + instructions, 2), np.int64),
             nodes=np.zeros(max(1024, 4 * instructions), tables.NODE),
             moved=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
+            kept=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
             registers=np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64),
             accumulators=np.zeros((_ROOM, len(program.aggregates)), expression_loop.VALUE),
             answers=np.zeros(len(program.tests) + 1, np.int64),
             values=np.zeros(expression_loop.STACK, expression_loop.VALUE),
             one=np.zeros(longest, np.int64),
             other=np.zeros(longest, np.int64),
-            tried=np.zeros((longest if remembers else 0, instructions), np.int32),
+            tried=np.zeros((window, bytes_), np.uint8),
+            tried_of=np.full(window, NONE, np.int64),
         )
         rows = len(self._rows.at)
         self._out = tables.Out(
@@ -190,7 +192,7 @@ class RowPatternLoopRun:
         work, out, control = self._work, self._out, self._controls[0]
         names: dict[int, tuple[str, ...]] = {
             thread_loop.FULL_THREADS: ("threads", "following", "stack", "seen", "heads"),
-            thread_loop.FULL_NODES: ("nodes", "moved"),
+            thread_loop.FULL_NODES: ("nodes", "moved", "kept"),
             thread_loop.FULL_REGISTERS: ("registers", "accumulators", "moved"),
         }
         if status in names:
@@ -211,8 +213,8 @@ class RowPatternLoopRun:
         else:
             self._out = out._replace(labels=grown(out.labels, len(out.labels) + 1))
 
-    def _nodes(self) -> Table:
-        return self._work.nodes
+    def _tables(self) -> tables.RowPatternWork:
+        return self._work
 
     def _rows_of(self, key: int) -> KeyRows:
         if key not in self._key_rows:

@@ -7,7 +7,6 @@ one. A call whose computation fails makes the condition not true of the event, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -245,7 +244,7 @@ class StepCalls(PythonCalls):
                     if found is None:
                         found = AGGREGATES[walk.look_back.function].start()
                     elif not own:
-                        found = copy(found)
+                        found = found.copied()
                     own = True
                     found.add(value)
         if len(known) >= _MOST_ACCUMULATORS:

@@ -92,12 +92,12 @@ def copy(program, work, source, target):
 
 @inlined
 def answer_of(
-    condition, row, place, slot, node, program, programs, columns, rows, work, ask, control
+    first, end, row, place, slot, node, program, programs, columns, rows, work, ask, control
 ):  # fmt: skip
-    """Return the result of a condition's tests."""
+    """Return the result of the tests from one on to another."""
     answers, top = work.answers, -1
-    number = condition.first_test
-    while number < condition.end_test:
+    number = first
+    while number < end:
         test = program.tests[number]
         code = test.code
         number += 1

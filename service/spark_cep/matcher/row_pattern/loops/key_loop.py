@@ -8,7 +8,7 @@ Called again, it goes on where it was.
 
 from __future__ import annotations
 
-from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
+from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
 from spark_cep.matcher.row_pattern.loops.condition_loop import clear, copy, take
 from spark_cep.matcher.row_pattern.loops.tables import (
     CLOSED,
@@ -30,15 +30,19 @@ from spark_cep.matcher.row_pattern.loops.tables import (
     TRIED_AGAIN,
     UNMATCHED,
     WITH_UNMATCHED,
+    WORK_LIMIT,
 )
 from spark_cep.matcher.row_pattern.loops.thread_loop import (
     FULL_NODES,
     FULL_REGISTERS,
     FULL_THREADS,
     STEPPED,
+    forget_tried,
+    is_within,
     keep_nodes,
     keep_slots,
     labels_of,
+    may_match,
     run_threads,
 )
 
@@ -84,6 +88,7 @@ def _open(program, columns, rows, work, control, key):
     for place in range(key.nodes):
         held = work.held_nodes[control.first_node + place]
         work.nodes[place].previous, work.nodes[place].label = held.previous, held.label
+        work.kept[place] = 0
     for place in range(key.threads):
         held = work.held_threads[control.first_thread + place]
         thread = work.threads[place]
@@ -95,8 +100,8 @@ def _open(program, columns, rows, work, control, key):
     if program.clause[0].keeps and key.threads:
         _replay(program, columns, rows, work, control)
     key.time = max(key.time, control.watermark)
-    control.attempt += 1
-    control.failing = control.attempt
+    control.frontier = key.next_row - 1 if key.attempt else key.first + key.rows - 1
+    control.work, control.deadline, control.failed = 0, NEVER, 0
     control.open = 1
 
 
@@ -147,7 +152,26 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                 return status
             if key.next_start >= control.end:
                 return DONE
+            if control.failed and key.next_start < control.frontier and not clause.near:
+                may = may_match(
+                    program, programs, columns, rows, work, ask, control, key.next_start,
+                    clause.within,
+                )  # fmt: skip
+                if may < 0:
+                    return FULL_NODES
+                if not may:
+                    if clause.rows == WITH_UNMATCHED and key.next_start >= key.covered:
+                        if control.results >= len(out.results):
+                            return DRAIN if control.results >= control.drain_at else FULL_RESULTS
+                        _put(out, control, UNMATCHED, key.next_start, key.next_start, 0, 0, rows)
+                    key.next_start += 1
+                    _drop_rows(clause, control, key)
+                    continue
+            _see(control, key.next_start)
             _begin(program, work, control, key)
+            if control.work > clause.most_work:
+                key.limit = WORK_LIMIT
+                control.threads = 0
         begun = rows.at[offset + control.start]
         deadline = FOREVER
         if clause.within != FOREVER:
@@ -159,18 +183,18 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                 inside = True
                 if deadline != FOREVER:
                     at = rows.at[offset + key.next_row]
-                    inside = rows.time[at] < deadline or (
-                        rows.time[at] == deadline and rows.micros[at] < rows.micros[begun]
-                    )
+                    inside = is_within(rows, begun, at, deadline)
                 if not inside:
-                    _drop_threads(work, control, key)
+                    _end_by_time(work, control, key, deadline)
                     break
             elif key.attempt:
                 if deadline != FOREVER and deadline <= key.time:
-                    _drop_threads(work, control, key)
+                    _end_by_time(work, control, key, deadline)
                     break
                 if not control.closed:
                     return DONE
+            if key.attempt:
+                _see(control, key.next_row)
             tidied = 0
             while True:
                 status = run_threads(
@@ -190,25 +214,30 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
             if status != STEPPED:
                 return status
             if key.attempt:
-                if until - key.start > clause.most_rows and _is_long(clause, work, control, key):
+                if key.limit:
+                    pass
+                elif until - key.start > clause.most_rows and _is_long(clause, work, control, key):
                     key.limit = ROWS_LIMIT
                 elif control.threads > clause.most_threads:
                     key.limit = THREADS_LIMIT
-                if key.limit:
-                    _drop_threads(work, control, key)
+            if key.limit:
+                _drop_threads(work, control, key)
             key.attempt = 1
             key.next_row = until
-        sees_ahead = key.found and not key.limit and len(program.ahead)
-        if sees_ahead and not _is_known(program, work, control, key):
-            return DONE
+        if key.found and not key.limit and len(program.ahead):
+            last = _last_read(program, work, control, key)
+            if last >= control.end:
+                return DONE
+            _see(control, last)
         status = _room_to_settle(clause, out, control, key)
         if status != DONE:
             return status
         _settle(program, rows, work, out, control, key)
-        control.attempt += 1
-        if key.limit or key.found or key.dropped:
-            # It did not fail, or not everywhere.
-            control.failing = control.attempt
+        control.failed = not (key.limit or key.found or key.dropped)
+        if not control.failed and clause.near:
+            forget_tried(work, control, key.start, control.frontier + 2)
+            if not key.limit:
+                control.work += key.next_row - key.start
         key.attempt, key.found, key.dropped, key.limit = 0, 0, 0, 0
         control.nodes, control.threads, control.slots = 0, 0, 1
         _drop_rows(clause, control, key)
@@ -235,6 +264,22 @@ def _pass_over(clause, rows, out, control, key):
         key.next_start = row
         _drop_rows(clause, control, key)
     return DONE
+
+
+@inlined
+def _see(control, row):
+    """Let a row be seen; the first time, its work begins."""
+    if row > control.frontier:
+        control.frontier = row
+        control.work, control.deadline = 0, NEVER
+
+
+@compiled
+def _end_by_time(work, control, key, deadline):
+    """End an attempt at its deadline, whose work begins with the first that ends there."""
+    if deadline > control.deadline:
+        control.work, control.deadline = 0, deadline
+    _drop_threads(work, control, key)
 
 
 @inlined
@@ -275,10 +320,11 @@ def _is_long(clause, work, control, key):
 
 
 @compiled
-def _is_known(program, work, control, key):
-    """Return whether the rows are there that the measures of a match read."""
-    if key.found_length == 0 or control.closed:
-        return True
+def _last_read(program, work, control, key):
+    """Return the last row that the measures of a match read; it may still have to come."""
+    last = key.start
+    if key.found_length == 0:
+        return last
     length = key.found_length
     labels = work.one
     labels_of(work.nodes, key.found_node, length, labels)
@@ -290,9 +336,9 @@ def _is_known(program, work, control, key):
         if labels[current] < EXCLUDED:
             for number in range(len(program.ahead)):
                 place = _position(program, program.ahead[number], current, length, labels)
-                if place != NONE and key.start + place >= control.end:
-                    return False
-    return True
+                if place != NONE:
+                    last = max(last, key.start + place)
+    return min(last, control.end - 1) if control.closed else last
 
 
 @compiled
@@ -329,7 +375,7 @@ def _room_to_settle(clause, out, control, key):
     """Return whether there is room for all that comes of an attempt."""
     results = control.results + 3
     if clause.rows == WITH_UNMATCHED:
-        results += max(1, key.next_row - key.start)
+        results += max(1, max(key.next_row, control.frontier + 1) - key.start)
     if control.results >= control.drain_at or control.labels >= 4 * control.drain_at:
         return DRAIN
     if results > len(out.results):
@@ -370,6 +416,8 @@ def _settle(program, rows, work, out, control, key):
         after = start + max(1, seen // TRIED_AGAIN)
         if key.limit == THREADS_LIMIT and seen * clause.most_threads > MOST_AGAIN:
             after = key.next_row
+        if key.limit == WORK_LIMIT:
+            after = max(after, min(control.frontier + 1, control.end))
     elif key.found:
         _match(program, rows, work, out, control, key)
         return

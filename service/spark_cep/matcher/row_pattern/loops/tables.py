@@ -17,8 +17,9 @@ LABEL, SPLIT, JUMP, START, END, SAVE, DONE = range(7)
 INSTRUCTION = record(
     code="i4", first="i4", second="i4", first_distinction="i4", end_distinction="i4"
 )
-#: The condition of a variable: ``bits`` that must be set, and the rest as ``TEST``.
-VARIABLE = record(bits="i8", first_test="i4", end_test="i4")
+#: The condition of a variable: ``bits`` that must be set, and the rest as ``TEST``; those up to
+#: ``end_near`` read nothing but rows at a distance. ``cost``: the steps of work of a row taken.
+VARIABLE = record(bits="i8", first_test="i4", end_test="i4", end_near="i4", cost="i4")
 OF_BIT, OF_PROGRAM, OF_PYTHON, OF_ALL, OF_ANY, PAST_NO, PAST_YES = range(7)
 #: A part of a condition, which leaves an answer (``NO``, ``YES``, ``OPEN``) on a stack: a bit, a
 #: condition of ``expression_loop``, a call of Python; or what AND and OR make of the last two.
@@ -54,15 +55,16 @@ ONE_ROW, SHOW_EMPTY, OMIT_EMPTY, WITH_UNMATCHED = range(4)
 TO_NEXT_ROW, PAST_LAST_ROW, TO_FIRST, TO_LAST = range(4)
 #: One row: what of the clause and of the limits the loops need. ``within``: ``FOREVER`` for none.
 #: ``first_bits``: a row that has none of them begins no match; 0: any row may. ``words`` of the
-#: registers of a thread; ``keeps``: whether it keeps any, or aggregates.
+#: registers of a thread; ``keeps``: whether it keeps any, or aggregates. ``near``: whether a failed
+#: attempt says that later ones fail from the same instruction and row.
 CLAUSE = record(
-    within="i8", most_rows="i8", most_threads="i8", reach="i8", first_bits="i8", rows="i4",
-    skip="i4", target="i4", words="i4", keeps="u1",
+    within="i8", most_rows="i8", most_threads="i8", most_work="i8", reach="i8", first_bits="i8",
+    rows="i4", skip="i4", target="i4", words="i4", keeps="u1", near="u1",
 )  # fmt: skip
 
 #: A key. Rows are numbered from the first that it ever had; those from ``first`` on are kept.
 #: ``attempt`` is 1 where one is under way; ``found``, ``dropped`` and ``limit`` (1: rows, 2:
-#: threads) are of that. Nodes count from the key's first.
+#: threads, 3: work) are of that. Nodes count from the key's first.
 KEY = record(
     **dict.fromkeys(
         (
@@ -92,7 +94,7 @@ SEEN = record(at="i4", node="i4", length="i4", slot="i4", next="i4")
 CLOSED = 1 << 62
 
 MATCH, UNMATCHED, TIMED_OUT, GIVEN_UP, SKIP_FAILED = range(5)
-ROWS_LIMIT, THREADS_LIMIT = 1, 2
+ROWS_LIMIT, THREADS_LIMIT, WORK_LIMIT = 1, 2, 3
 #: Of the rows that an attempt has seen before it is given up, so many are tried as a start behind
 #: it, evenly: all of a few. To begin at each of very many again would take the square of their
 #: number; so a row costs at most so many times what it costs otherwise.
@@ -109,13 +111,15 @@ RESULT = record(
 #: A label of a row that an exclusion has is higher by this.
 EXCLUDED = 1 << 16
 
-#: Where a run stands. One row.
+#: Where a run stands. One row. ``frontier`` is the last row of the key that an attempt has seen,
+#: ``work`` what it has cost so far, or the time ``deadline``. ``failed``: the last attempt has.
 CONTROL = record(
     **dict.fromkeys(
         (
             "key", "open", "closed", "watermark", "first_row", "base", "end", "threads", "nodes",
             "slots", "serial", "results", "labels", "kept_threads", "kept_nodes", "first_thread",
-            "first_node", "drain_at", "ended", "known", "number", "start", "attempt", "failing",
+            "first_node", "drain_at", "ended", "known", "number", "start", "frontier",
+            "work", "deadline", "failed",
         ),
         "i8",
     )
@@ -152,11 +156,11 @@ class Rows(NamedTuple):
 
 
 class RowPatternWork(NamedTuple):
-    """Keys, with what they remember, and tables of the attempt under way.
+    """Keys, with what they remember, and tables of the attempt under way. ``kept`` has for each
+    node the number of what Python keeps of the rows up to it, 0 for nothing.
 
-    ``tried`` has the number of the attempt that stood last at an instruction (column) before a row
-    of the key; those from number ``failing`` of ``CONTROL`` on have failed. Empty where a failure
-    says nothing of later attempts.
+    ``tried`` has a bit for each instruction before a row that an attempt has come to; the row of
+    the table is that of the row with number ``tried_of``, in the order of all keys' rows.
     """
 
     keys: Table
@@ -169,13 +173,15 @@ class RowPatternWork(NamedTuple):
     heads: I64
     nodes: Table
     moved: I64
+    kept: I64
     registers: NDArray[np.int64]
     accumulators: Table
     answers: I64
     values: Table
     one: I64
     other: I64
-    tried: NDArray[np.int32]
+    tried: Flags
+    tried_of: I64
 
 
 class Out(NamedTuple):

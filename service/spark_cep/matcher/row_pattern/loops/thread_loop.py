@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_cep.columns.compilation import NONE, compiled, inlined
+from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
 from spark_cep.matcher.row_pattern.loops.condition_loop import PRIME, answer_of, copy, take
 from spark_cep.matcher.row_pattern.loops.tables import (
     DONE,
@@ -22,6 +22,7 @@ from spark_cep.matcher.row_pattern.loops.tables import (
     SAME_WORDS,
     SAVE,
     SPLIT,
+    WORK_LIMIT,
     YES,
 )
 
@@ -34,6 +35,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
     """Every thread goes on as far as the rows before number ``until`` let it; beyond the last row,
     the partition has ended."""
     control.serial += 1
+    near, steps = program.clause[0].near, control.work
     control.known = min(until, control.end)
     control.ended = until > control.end
     keeps = program.clause[0].keeps
@@ -54,6 +56,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 or seen >= len(work.seen)
                 or top + 1 >= len(work.stack)
             ):
+                _not_tried(work, control, near, seen)
                 return FULL_THREADS
             instruction = program.instructions[at]
             head = at
@@ -63,12 +66,6 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 program, work, head, at, node, length, slot
             ):
                 break
-            if len(work.tried):
-                before = control.start + length - control.base
-                last = work.tried[before, at]
-                if control.failing <= last < control.attempt:
-                    break
-                work.tried[before, at] = control.attempt
             entry = work.seen[seen]
             entry.at, entry.node, entry.length, entry.slot = at, node, length, slot
             entry.next = work.heads[head, 1] if work.heads[head, 0] == control.serial else NONE
@@ -77,6 +74,20 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
             code = instruction.code
             row = control.start + length
             rests = False
+            if near:
+                # A thread that rests comes to its instruction again.
+                if (
+                    (code != LABEL or row < until)
+                    and code != END
+                    and was_tried(work, control, row, at)
+                ):
+                    break
+            else:
+                steps += 1
+                if steps > program.clause[0].most_work:
+                    key.limit = WORK_LIMIT
+                    control.work = steps
+                    return STEPPED
             if code == LABEL:
                 if row >= control.end and control.ended:
                     break
@@ -89,26 +100,30 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                     if rows.bits[place] & condition.bits != condition.bits:
                         break
                     if nodes >= len(work.nodes):
+                        _not_tried(work, control, near, seen)
                         return FULL_NODES
                     work.nodes[nodes].previous = node
                     work.nodes[nodes].label = variable
+                    work.kept[nodes] = 0
                     taken = slot
                     if keeps:
                         if slots >= len(work.registers):
+                            _not_tried(work, control, near, seen)
                             return FULL_REGISTERS
                         taken = slots
                         take(program, columns, work, slot, taken, variable, row, place)
                     answer = YES
                     if condition.first_test < condition.end_test:
                         answer = answer_of(
-                            condition, row, place, taken, nodes, program, programs, columns, rows,
-                            work, ask, control,
+                            condition.first_test, condition.end_test, row, place, taken, nodes,
+                            program, programs, columns, rows, work, ask, control,
                         )  # fmt: skip
                     if answer == NO:
                         break
                     if answer == OPEN:
                         rests = True
                     else:
+                        steps += condition.cost
                         node, slot = nodes, taken
                         nodes += 1
                         slots += keeps
@@ -125,9 +140,11 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 at = instruction.first
             elif code == SAVE:
                 if nodes >= len(work.nodes):
+                    _not_tried(work, control, near, seen)
                     return FULL_NODES
                 work.nodes[nodes].previous = node
                 work.nodes[nodes].label = EDGE
+                work.kept[nodes] = 0
                 node = nodes
                 nodes += 1
                 at += 1
@@ -154,7 +171,110 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
     for place in range(resting):
         work.threads[place] = work.following[place]
     control.threads, control.nodes, control.slots = resting, nodes, slots
+    if not near:
+        control.work = steps
     return STEPPED
+
+
+@compiled
+def _not_tried(work, control, near, seen):
+    """Take back what a step has noted that is made again."""
+    if near:
+        for number in range(seen):
+            row, at = control.start + work.seen[number].length, work.seen[number].at
+            place = control.first_row + control.key + row - control.base
+            window = place & (len(work.tried) - 1)
+            if work.tried_of[window] == place:
+                work.tried[window, at >> 3] &= ~np.uint8(1 << (at & 7))
+
+
+@inlined
+def was_tried(work, control, row, at):
+    """Return whether an attempt was at an instruction before a row, and note that one was."""
+    place = control.first_row + control.key + row - control.base
+    window = place & (len(work.tried) - 1)
+    if work.tried_of[window] != place:
+        work.tried_of[window] = place
+        work.tried[window, :] = 0
+    bit = np.uint8(1 << (at & 7))
+    was = work.tried[window, at >> 3] & bit
+    work.tried[window, at >> 3] |= bit
+    return was != 0
+
+
+@compiled
+def forget_tried(work, control, first, end):
+    """Let an attempt have been nowhere before rows: it has not failed."""
+    for row in range(first, end):
+        place = control.first_row + control.key + row - control.base
+        window = place & (len(work.tried) - 1)
+        if work.tried_of[window] == place:
+            work.tried_of[window] = NONE
+
+
+@compiled
+def may_match(program, programs, columns, rows, work, ask, control, begun, within):
+    """Return whether a match may begin at a row, or is open behind the rows seen, as far as
+    conditions say the same of each attempt. -1: there are too few nodes.
+
+    Instructions before rows from which nothing was found are not looked at again.
+    """
+    nodes, top = work.nodes, 0
+    nodes[0].previous, nodes[0].label = begun - control.base, 0
+    first = rows.at[control.first_row + begun - control.base]
+    while top >= 0:
+        if top + 1 >= len(nodes):
+            forget_tried(work, control, begun, control.frontier + 2)
+            return -1
+        row, at = control.base + nodes[top].previous, nodes[top].label
+        top -= 1
+        while not was_tried(work, control, row, at):
+            instruction = program.instructions[at]
+            code = instruction.code
+            if code == LABEL:
+                place = NONE
+                if row <= control.frontier and row < control.end:
+                    place = rows.at[control.first_row + row - control.base]
+                if place == NONE or (
+                    within != FOREVER
+                    and not is_within(rows, first, place, rows.time[first] + within)
+                ):
+                    forget_tried(work, control, begun, control.frontier + 2)
+                    return 1
+                condition = program.variables[instruction.first]
+                if rows.bits[place] & condition.bits != condition.bits:
+                    break
+                if condition.first_test < condition.end_near:
+                    control.known = row + 1
+                    if answer_of(
+                        condition.first_test, condition.end_near, row, place, 0, NONE, program,
+                        programs, columns, rows, work, ask, control,
+                    ) != YES:  # fmt: skip
+                        break
+                row += 1
+                at += 1
+            elif code == SPLIT:
+                top += 1
+                nodes[top].previous, nodes[top].label = row - control.base, instruction.second
+                at = instruction.first
+            elif code == JUMP:
+                at = instruction.first
+            elif code in (DONE, END):
+                forget_tried(work, control, begun, control.frontier + 2)
+                return 1
+            elif code == SAVE or row == 0:
+                at += 1
+            else:
+                break
+    return 0
+
+
+@inlined
+def is_within(rows, begun, at, deadline):
+    """Return whether a row comes before the end of WITHIN, to the microsecond."""
+    return rows.time[at] < deadline or (
+        rows.time[at] == deadline and rows.micros[at] < rows.micros[begun]
+    )
 
 
 @compiled
@@ -260,6 +380,7 @@ def keep_nodes(work, control, key):
             moved[node] = count
             previous = nodes[node].previous
             nodes[count].label = nodes[node].label
+            work.kept[count] = work.kept[node]
             nodes[count].previous = NONE if previous == NONE else moved[previous]
             count += 1
     for place in range(control.threads):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from spark_cep.pattern.expressions.nodes import LookBack
 from spark_cep.pattern.expressions.values import arithmetic as values
@@ -43,6 +43,19 @@ class Accumulator(Protocol):
     def result(self) -> Any:
         """The aggregate of the values so far. It may be asked for after each of them."""
         ...
+
+    def copied(self) -> Accumulator:
+        """Another one of the same values, which takes values of its own."""
+        ...
+
+
+class _Copied:
+    """An accumulator whose values are replaced, not changed."""
+
+    def copied(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +128,7 @@ def _average_type(kind: SqlType) -> SqlType:
     return DOUBLE
 
 
-class _Total:
+class _Total(_Copied):
     """The number of values and their sum, exact for whole numbers and decimals."""
 
     def __init__(self) -> None:
@@ -172,7 +185,7 @@ class _Average(_Total):
         return values.fit_decimal(mean, DecimalType(MAX_DECIMAL_DIGITS, scale))
 
 
-class _Fold:
+class _Fold(_Copied):
     """The result of a function of two values over all values, from the first on; NULL without
     any."""
 
@@ -194,7 +207,7 @@ class _Best(_Fold):
         super().__init__(lambda best, value: value if before(value, best) else best)
 
 
-class _BestBy:
+class _BestBy(_Copied):
     """MIN_BY and MAX_BY, of pairs: the first value where the second is first in an order; of equal
     ones that of the first row."""
 
@@ -212,7 +225,7 @@ class _BestBy:
         return None if self._best is None else self._best[0]
 
 
-class _Count:
+class _Count(_Copied):
     """COUNT."""
 
     def __init__(self) -> None:
@@ -232,22 +245,24 @@ class _TrueCount(_Count):
         self._count += value is True
 
 
-class _DistinctCount:
-    """COUNT(DISTINCT …)."""
+class _DistinctCount(_Copied):
+    """COUNT(DISTINCT …). The values are in sets of falling size, each at most half as large as the
+    one before, which copies share: a value more costs little, also where there are many copies."""
 
     def __init__(self) -> None:
-        self._seen: set[Hashable] = set()
-
-    def __copy__(self) -> _DistinctCount:
-        made = _DistinctCount()
-        made._seen = self._seen.copy()
-        return made
+        self._seen: tuple[frozenset[Hashable], ...] = ()
 
     def add(self, value: Any) -> None:
-        self._seen.add(_identity(value))
+        one = _identity(value)
+        if any(one in each for each in self._seen):
+            return
+        seen, last = list(self._seen), frozenset((one,))
+        while seen and len(seen[-1]) < 2 * len(last):
+            last |= seen.pop()
+        self._seen = (*seen, last)
 
     def result(self) -> int:
-        return len(self._seen)
+        return sum(map(len, self._seen))
 
 
 def _identity(value: Any) -> Hashable:
@@ -257,32 +272,31 @@ def _identity(value: Any) -> Hashable:
     return tuple(map(_identity, value)) if isinstance(value, list) else value
 
 
-class _Collection:
+class _Collection(_Copied):
     """COLLECT and ARRAY_AGG: the first ``most`` values; ``empty``: whether none are an array or
     NULL."""
 
     def __init__(self, most: int, *, empty: bool = True) -> None:
         self._most, self._empty = most, empty
+        # Shared by copies: of its values the first ``_count`` are this one's.
         self._values: list[Any] = []
-
-    def __copy__(self) -> _Collection:
-        made = _Collection(self._most, empty=self._empty)
-        full = len(self._values) == self._most
-        made._values = self._values if full else self._values.copy()
-        return made
+        self._count = 0
 
     def add(self, value: Any) -> None:
-        if len(self._values) < self._most:
+        if self._count < self._most:
+            if len(self._values) > self._count:
+                self._values = self._values[: self._count]
             self._values.append(value)
+            self._count += 1
 
     def result(self) -> list[Any] | None:
         """One array for all rows once it is full, so that the rows of a long match share it."""
-        if not self._values and not self._empty:
+        if not self._count and not self._empty:
             return None
-        return self._values if len(self._values) == self._most else self._values.copy()
+        return self._values if self._count == self._most else self._values[: self._count]
 
 
-class _Spread:
+class _Spread(_Copied):
     """The mean square of the distances from the mean, or its root, by Welford's method; NULL of no
     more than ``fewer`` values."""
 
