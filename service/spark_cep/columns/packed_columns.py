@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import I64
+from spark_cep.columns.loops.keyed_hash import SECRET
 from spark_cep.columns.loops.packed_loops import (
     ALL_NULL,
     COUNT,
@@ -231,7 +232,7 @@ class PackedColumns:
         count = search(
             self._data, self._nulls_at[column], self._tags[column], self._numbers_at[column],
             self._least[column], self._width[column], self._bytes_at[column], starts,
-            texts.texts.data, texts.table, texts.firsts, texts.of_null, rows, numbers,
+            SECRET, texts.texts.data, texts.table, texts.firsts, texts.of_null, rows, numbers,
         )  # fmt: skip
         return rows[:count], numbers[:count]
 

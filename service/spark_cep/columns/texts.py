@@ -8,6 +8,7 @@ import numpy as np
 
 from spark_cep.columns.compilation import I64, NONE
 from spark_cep.columns.loops.byte_loops import find_text, find_texts, number_texts
+from spark_cep.columns.loops.keyed_hash import SECRET
 from spark_cep.columns.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, texts_together
 
 
@@ -55,7 +56,7 @@ class Texts:
         found = self._added.get(text)
         if found is None:
             encoded = np.frombuffer(text.encode(), np.uint8)
-            found = int(find_text(encoded, self._data, self._table, self._firsts))
+            found = int(find_text(SECRET, encoded, self._data, self._table, self._firsts))
             if found < 0:
                 found = len(self._firsts) + len(self._added)
             self._added[text] = found
@@ -89,8 +90,8 @@ class TextSet:
         """The number of each value of a column; ``NONE`` where it is none of them."""
         found = np.empty(len(column), np.int64)
         find_texts(
-            column.data, column.places, column.nulls, self.texts.data, self.table, self.firsts,
-            self.of_null, found,
+            SECRET, column.data, column.places, column.nulls, self.texts.data, self.table,
+            self.firsts, self.of_null, found,
         )  # fmt: skip
         return found
 
@@ -113,7 +114,7 @@ def _numbered(texts: Bytes, room: int) -> tuple[I64, I64, I64]:
     numbers = np.zeros(len(texts), np.int64)
     table = np.full(1 << max(1, (room * len(texts)).bit_length()), NONE, np.int64)
     firsts = np.zeros(len(texts), np.int64)
-    count = number_texts(*texts.pool, texts.nulls, table, firsts, 0, numbers)
+    count = number_texts(SECRET, *texts.pool, texts.nulls, table, firsts, 0, numbers)
     return numbers, table, firsts[:count]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from spark_cep.columns.compilation import compiled
-from spark_cep.columns.loops.text_hash import text_hash
+from spark_cep.columns.loops.keyed_hash import keyed_hash
 
 
 @compiled
@@ -23,12 +23,11 @@ def copy_bytes(data, places, nulls, out):
 
 
 @compiled
-def place_of(text, at, length, hashed, data, table, firsts):
+def place_of(secret, text, at, length, data, table, firsts):
     """Return the place in the table of the number of a text of ``length`` bytes from ``at`` on, or
-    a free place."""
+    a free place. ``secret``: what the table is hashed with."""
     last = np.uint64(len(table) - 1)
-    # Keys of a key group have their lower bits in common.
-    slot = hashed >> np.uint64(32) & last
+    slot = keyed_hash(secret, text, at, at + length) & last
     while table[slot] >= 0:
         first = firsts[table[slot]]
         if first & 0xFFFFFFFF == length:
@@ -45,7 +44,7 @@ def place_of(text, at, length, hashed, data, table, firsts):
 
 
 @compiled
-def number_texts(data, places, nulls, table, firsts, known, out):
+def number_texts(secret, data, places, nulls, table, firsts, known, out):
     """Number texts in the order in which they are first met, from ``known`` on; returns how many
     there are. ``table``: numbers where hashes lead (a power of two, -1: free; at least twice as
     many as there may be texts). ``firsts``: by number, the place of the text."""
@@ -53,8 +52,7 @@ def number_texts(data, places, nulls, table, firsts, known, out):
         if nulls[row]:
             continue
         at, length = places[row] >> 32, places[row] & 0xFFFFFFFF
-        hashed = text_hash(data, at, at + length)
-        slot = place_of(data, at, length, hashed, data, table, firsts)
+        slot = place_of(secret, data, at, length, data, table, firsts)
         if table[slot] < 0:
             table[slot] = known
             firsts[known] = places[row]
@@ -64,14 +62,13 @@ def number_texts(data, places, nulls, table, firsts, known, out):
 
 
 @compiled
-def find_text(text, data, table, firsts):
+def find_text(secret, text, data, table, firsts):
     """The number of a text among those that :func:`number_texts` has met; -1: none of them."""
-    hashed = text_hash(text, 0, len(text))
-    return table[place_of(text, 0, len(text), hashed, data, table, firsts)]
+    return table[place_of(secret, text, 0, len(text), data, table, firsts)]
 
 
 @compiled
-def find_texts(texts, places, nulls, data, table, firsts, of_null, out):
+def find_texts(secret, texts, places, nulls, data, table, firsts, of_null, out):
     """For each text, its number among those that :func:`number_texts` has met; -1: none of them.
     ``of_null``: the number of NULL."""
     for row in range(len(places)):
@@ -79,8 +76,7 @@ def find_texts(texts, places, nulls, data, table, firsts, of_null, out):
             out[row] = of_null
         else:
             at, length = places[row] >> 32, places[row] & 0xFFFFFFFF
-            hashed = text_hash(texts, at, at + length)
-            out[row] = table[place_of(texts, at, length, hashed, data, table, firsts)]
+            out[row] = table[place_of(secret, texts, at, length, data, table, firsts)]
 
 
 @compiled

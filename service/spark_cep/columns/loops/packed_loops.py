@@ -10,7 +10,7 @@ import numpy as np
 
 from spark_cep.columns.compilation import compiled
 from spark_cep.columns.loops.byte_loops import place_of
-from spark_cep.columns.loops.text_hash import little_endian, text_hash
+from spark_cep.columns.loops.text_hash import little_endian
 
 #: What a column's tag says beside its kind: whether NULLs are marked, or all of it is NULL.
 SOME_NULL, ALL_NULL = 4, 8
@@ -242,7 +242,7 @@ def read_sums(data, numbers_at, least, width, base, starts, rows, out):
 
 @compiled
 def search(
-    data, nulls_at, tags, numbers_at, least, width, bytes_at, starts, texts, table, firsts,
+    data, nulls_at, tags, numbers_at, least, width, bytes_at, starts, secret, texts, table, firsts,
     of_null, rows, numbers,
 ):  # fmt: skip
     """The rows whose bytes are a text that ``byte_loops.number_texts`` has met, and its number for
@@ -260,8 +260,7 @@ def search(
                 null = data[nulls_at[block] + of_block // 8] >> (of_block % 8) & 1 != 0
             number = of_null
             if not null:
-                hashed = text_hash(data, place, place + length)
-                number = table[place_of(data, place, length, hashed, texts, table, firsts)]
+                number = table[place_of(secret, data, place, length, texts, table, firsts)]
                 place += length
             if number >= 0:
                 rows[found], numbers[found] = row, number
