@@ -10,7 +10,7 @@ from spark_cep.codecs.output.dead_letters import Reason
 
 class Fault(IntEnum):
     """Why a record cannot simply go on, and the ``reason`` that its dead letter names; without one
-    it leaves none. Readers find those up to ``TOO_DEEP``, the decoder the others."""
+    it leaves none. Readers find those up to ``TOO_LARGE``, the decoder the others."""
 
     reason: Reason | None
 
@@ -32,11 +32,12 @@ class Fault(IntEnum):
     UNREADABLE_SCHEMA = 6, Reason.UNREADABLE_SCHEMA
     BAD_VALUE = 7, Reason.VALUE_OUT_OF_RANGE
     TOO_DEEP = 8, Reason.UNDECODABLE
-    MISSING_KEY = 9, Reason.MISSING_KEY
-    TIME_OUT_OF_BOUNDS = 10, Reason.EVENT_TIME_OUT_OF_BOUNDS
-    MISSING_TIME = 11, Reason.MISSING_EVENT_TIME
+    TOO_LARGE = 9, Reason.UNDECODABLE
+    MISSING_KEY = 10, Reason.MISSING_KEY
+    TIME_OUT_OF_BOUNDS = 11, Reason.EVENT_TIME_OUT_OF_BOUNDS
+    MISSING_TIME = 12, Reason.MISSING_EVENT_TIME
     #: It is text, and no time.
-    UNREADABLE_TIME = 12, Reason.MISSING_EVENT_TIME
+    UNREADABLE_TIME = 13, Reason.MISSING_EVENT_TIME
 
 
 #: Reasons of records that no rule could be given; all others are of rules.

@@ -31,7 +31,8 @@ class Read(NamedTuple):
     ``nulls``, its type (-1: none that is read), and its fault
     (:class:`~spark_cep.codecs.record_faults.Fault`). Texts are places in ``data``, and so are the
     bytes of other values, for one of the ``readers``; or the value is one of the ``constants``
-    (:mod:`~spark_cep.columns.column_vectors`)."""
+    (:mod:`~spark_cep.columns.column_vectors`). ``added``: about how much memory the values take
+    beyond what their bytes account for."""
 
     data: NDArray[np.uint8]
     wholes: NDArray[np.int64]
@@ -41,6 +42,7 @@ class Read(NamedTuple):
     faults: NDArray[np.int32]
     readers: Sequence[Callable[[bytes], Any]] = ()
     constants: Sequence[Any] = ()
+    added: int = 0
 
 
 class RecordReader(ABC):

@@ -54,17 +54,18 @@ def schema(node: Any) -> AvroSchema:
 
 def test_faults_have_the_numbers_of_the_loops() -> None:
     """Which name them, compiled as they are, on their own."""
-    assert [Fault(n).name for n in range(record_bytes.TOO_DEEP + 1)] == [
+    assert [Fault(n).name for n in range(record_bytes.TOO_LARGE + 1)] == [
         "NONE", "TOMBSTONE", "NOT_READ", "NOT_FRAMED", "UNKNOWN_SCHEMA", "UNDECODABLE",
-        "UNREADABLE_SCHEMA", "BAD_VALUE", "TOO_DEEP",
+        "UNREADABLE_SCHEMA", "BAD_VALUE", "TOO_DEEP", "TOO_LARGE",
     ]  # fmt: skip
     assert (
         record_bytes.READ, record_bytes.ABSENT, record_bytes.NOT_READ, record_bytes.NOT_FRAMED,
         record_bytes.UNKNOWN_ID, record_bytes.UNDECODABLE, record_bytes.UNREADABLE,
-        record_bytes.BAD_VALUE, record_bytes.TOO_DEEP,
+        record_bytes.BAD_VALUE, record_bytes.TOO_DEEP, record_bytes.TOO_LARGE,
     ) == (
         Fault.NONE, Fault.TOMBSTONE, Fault.NOT_READ, Fault.NOT_FRAMED, Fault.UNKNOWN_SCHEMA,
         Fault.UNDECODABLE, Fault.UNREADABLE_SCHEMA, Fault.BAD_VALUE, Fault.TOO_DEEP,
+        Fault.TOO_LARGE,
     )  # fmt: skip
 
 

@@ -262,3 +262,34 @@ def test_a_large_constant_of_many_records(key: Any, count: int) -> None:
         groups |= set(piece.rows.column("group_0").to_pylist())
         letters |= set(pc.binary_length(piece.rows.column("slot_0_0")).to_pylist())
     assert (rows, len(groups), letters) == (count, 1, {LARGE})
+
+
+def test_items_with_more_defaults_than_bytes() -> None:
+    """Records of two bytes an item, of which a thousand times as many are made: they are decoded
+    one by one, and one that is too large by itself is a dead letter."""
+    more = {f"d{number}": field("string", default="y" * 500) for number in range(2)}
+    schemas = []
+    for fields in (more, {}):
+        item = record("t.Item", x=["null", "int"], **fields)
+        event = record("t.Event", at="long", xs={"type": "array", "items": item})
+        schemas.append(parse(json.dumps(event), "event"))
+    types = (EventType(0, "events", "t.Event", schemas[0], ("t",), "at", "millis"),)
+    form = ResolvedSchemas(types, {SCHEMA_ID: (WriterSchema(SCHEMA_ID, schemas[1], None, 0),)})
+    rules = [rule("many", "SIZE(xs) > 3", "xs[0].d1 = 'z'", key="at")]
+    decoder = decoder_for(planned(rules), form, DecodeOptions(16, None, keep_all=False))
+    values = []
+    for items in (2, 40_000, 40_000, 40_000, 100_000):
+        out = BytesIO()
+        datum = {"at": 1, "xs": [{"x": 5}] * items}
+        fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(schemas[1].text)), datum)
+        values.append(frame(SCHEMA_ID, out.getvalue()))
+    records = [Kafka("t", 0, number, 1, None, value, None) for number, value in enumerate(values)]
+    (together,) = kafka_records(records, len(records))
+    found = [piece.rows for piece in pieces(decoder, together, None)]
+    events = [[row["offset"] for row in rows.to_pylist() if row["fault"] == 0] for rows in found]
+    assert [offsets for offsets in events if offsets] == [[1], [2], [3]]
+    (letter,) = [row for rows in found for row in rows.to_pylist() if row["fault"]]
+    assert (letter["offset"], letter["fault"]) == (4, Fault.TOO_LARGE)
+    reason, why = decoder.reader.explain(letter["value"], Fault.TOO_LARGE, 0)
+    assert reason == Reason.UNDECODABLE
+    assert "fields without bytes" in why

@@ -44,6 +44,7 @@ from spark_cep.columns.representation import (
     to_whole,
 )
 from spark_cep.columns.vectors import Bytes
+from spark_cep.packing import pack
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import BOOLEAN, DATE, STRING, DecimalType, SqlType
 
@@ -59,6 +60,8 @@ _SKIP = {
 }
 _MOST_BYTES = {"int": ops.INT_BYTES, "long": ops.LONG_BYTES}
 _LONG = struct.Struct("<q")
+#: Of a field of a record in an array or a map.
+_FIELD_BYTES = 64
 #: A record type that is used often becomes operations of its own once there are so many.
 _MOST_WRITTEN_OUT = 2_000
 
@@ -96,15 +99,15 @@ class Layouts:
         wholes = np.zeros((count, max(1, self.width)), np.int64)
         nulls = np.ones(wholes.shape, np.uint8)
         types, faults = np.empty(count, np.int32), np.empty(count, np.int32)
-        single = np.zeros(1, np.float32)
+        single, added = np.zeros(1, np.float32), np.zeros(1, np.int64)
         ops.read_records(
             data, values.places, values.nulls, self.ids, self.programs, kinds, self.code, symbols,
             np.zeros((self.depth + 1, 2), np.int64), single.view(np.uint32), single,
-            wholes, wholes.view(np.float64), nulls, types, faults,
+            wholes, wholes.view(np.float64), nulls, types, faults, added,
         )  # fmt: skip
         return Read(
             data, wholes, wholes.view(np.float64), nulls, types, faults, self.readers,
-            self.constants,
+            self.constants, int(added[0]),
         )  # fmt: skip
 
 
@@ -265,6 +268,8 @@ class _Layout:
                 if path is not None:
                     for name, value in action.defaults.items():
                         self._default((*path, name), value)
+                elif size := _without_bytes(action):
+                    out.add(ops.ADDED, size)
         return []
 
     def _part(self, action: Action, written: Node, path: ColumnPath | None, *, look: bool) -> None:
@@ -397,6 +402,14 @@ def _number_code(action: Scalar) -> int:
     if action.micros:
         return ops.READ_MILLIS if action.micros > 1 else ops.READ_MICROS
     return ops.READ_DATE if action.type == DATE else ops.READ_WHOLE
+
+
+def _without_bytes(action: Fields) -> int:
+    """Return about how much memory the fields take that a record has without bytes for them, as a
+    value here or packed."""
+    written = {each.name for each in action.fields if not isinstance(each.value, Nothing)}
+    added = [name for name in action.names if name not in written]
+    return sum(_FIELD_BYTES + len(pack(action.defaults.get(name))) for name in added)
 
 
 def _signed(number: int) -> int:

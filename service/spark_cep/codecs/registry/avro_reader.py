@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spark_cep.codecs.avro.broken_records import explain_undecodable
-from spark_cep.codecs.avro.loops.record_bytes import MOST_DEEP
+from spark_cep.codecs.avro.loops.record_bytes import MOST_ADDED, MOST_DEEP
 from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
@@ -58,6 +58,11 @@ class AvroReader(RecordReader):
                 return Reason.UNDECODABLE, (
                     f"the schema is recursive, and in this value of {len(value)} bytes types"
                     f" contain themselves more than {MOST_DEEP} times"
+                )
+            case Fault.TOO_LARGE:
+                return Reason.UNDECODABLE, (
+                    f"in this value of {len(value):,} bytes, fields without bytes (by defaults of"
+                    f" the reader schema, or null) would take more than {MOST_ADDED:,} bytes"
                 )
         writer = self.schemas.writers[schema_id][0].schema
         # A union's branch that there is not has no reader: the writer's fault comes first.

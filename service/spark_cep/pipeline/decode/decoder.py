@@ -23,7 +23,7 @@ from spark_cep.event_times import ISO_TEXT
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.packing import pack
 from spark_cep.pattern.types import TIMESTAMP, SqlType
-from spark_cep.pipeline.decode.column_bytes import TooManyBytesError, bytes_at, taken
+from spark_cep.pipeline.decode.column_bytes import MOST_BYTES, TooManyBytesError, bytes_at, taken
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
 from spark_cep.pipeline.decode.iso_times import micros_of
 from spark_cep.pipeline.decode.keys import KeyPart, KeyTexts, keys_of
@@ -158,6 +158,8 @@ class Decoder:
         them).
         """
         read = self.reader.read(records.topic, records.value)
+        if read.added > MOST_BYTES and len(records) > 1:
+            raise TooManyBytesError
         faults = read.faults
         of = np.where(faults == Fault.NONE, read.types, np.int32(-1))
         time, micros = self._times(read, of, records.time)

@@ -15,10 +15,12 @@ from spark_cep.columns.loops.text_hash import little_endian
 #: What became of a record: it was read; there is no value; its type is not read; it does not begin
 #: as the registry's framing; its schema id is none of those given; its bytes are not those of its
 #: schema; its schema cannot be read; a text is not UTF-8, a decimal has too many digits, or a time
-#: or day is outside the years 1 to 9999; its types nest too deeply.
+#: or day is outside the years 1 to 9999; its types nest too deeply; fields that it does not have
+#: bytes for take too much memory.
 (
     READ, ABSENT, NOT_READ, NOT_FRAMED, UNKNOWN_ID, UNDECODABLE, UNREADABLE, BAD_VALUE, TOO_DEEP,
-) = range(9)  # fmt: skip
+    TOO_LARGE,
+) = range(10)  # fmt: skip
 
 #: Operations: ``code, a, b, c``. The end, with the outcome *a*; a number of *a* bytes at most.
 END, SKIP_NUMBER, SKIP_BYTES, SKIP_TEXT, UNION, JUMP, ITEMS, NEXT_ITEM, CALL, RETURN = range(10)
@@ -41,6 +43,8 @@ SET, SET_TEXT = 24, 25
 #: A value whose place goes into vector *a* begins, and ends; it is read as vector *b* is told, by
 #: *c*.
 BEGIN, FINISH = 26, 27
+#: Fields that have no bytes here, and take *a* bytes of memory.
+ADDED = 28
 
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
@@ -49,6 +53,9 @@ _MOST_MILLIS = (2**63 - 1) // 1_000
 INT_BYTES, LONG_BYTES = 5, 10
 #: Types that contain themselves may do so this often in one record.
 MOST_DEEP = 10_000
+#: Most memory that fields without bytes take in one record: an item of a byte may have hundreds of
+#: defaults.
+MOST_ADDED = 64 << 20
 
 
 @compiled
@@ -135,10 +142,11 @@ def _is_below(upper, lower, most_upper, most_lower):
 @compiled
 def _read_record(
     data, at, end, code, row, symbols, stack, single_bits, single, record, wholes, doubles, nulls,
-    types,
+    types, added,
 ):  # fmt: skip
     """Read one record into its row of the vectors; what became of it."""
     result = READ
+    most_added = added[0] + MOST_ADDED
     top = -1
     while True:
         what, a, b = code[row, 0], code[row, 1], code[row, 2]
@@ -269,6 +277,11 @@ def _read_record(
         elif what == SET_TEXT:
             wholes[record, a] = (symbols << 32) + b
             nulls[record, a] = 0
+        elif what == ADDED:
+            added[0] += a
+            if added[0] > most_added:
+                added[0] = most_added - MOST_ADDED
+                return TOO_LARGE
         elif what == BEGIN:
             wholes[record, a] = at
         elif what == FINISH:
@@ -304,11 +317,11 @@ def _read_record(
 @compiled
 def read_records(
     data, places, absent, ids, programs, kinds, code, symbols, stack, single_bits, single, wholes,
-    doubles, nulls, types, outcomes,
+    doubles, nulls, types, outcomes, added,
 ):  # fmt: skip
     """Read all records, which are at ``places``. ``programs``: by kind of topic and place of the
     schema id in ``ids`` the row of ``code`` that is first; ``symbols``: where those of enums begin
-    in ``data``."""
+    in ``data``; ``added``: for the memory that fields without bytes take in all records."""
     known = 0
     for record in range(len(places)):
         at = places[record] >> 32
@@ -330,5 +343,5 @@ def read_records(
                 continue
         outcomes[record] = _read_record(
             data, at + PREFIX_LENGTH, end, code, programs[kinds[record], known], symbols, stack,
-            single_bits, single, record, wholes, doubles, nulls, types,
+            single_bits, single, record, wholes, doubles, nulls, types, added,
         )  # fmt: skip
