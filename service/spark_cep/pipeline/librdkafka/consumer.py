@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -27,6 +28,9 @@ class PartitionClient:
         self._topics: dict[str, Any] = {}
         self._at: tuple[Any, int] | None = None
         self._queue: Any = None
+        # With the last use of it. A process that ends takes it along, a forked one has no threads
+        # of it that could be waited for.
+        weakref.finalize(self, _destroy, self._client, self._topics).atexit = False
 
     def begin(self, topic: str, partition: int, offset: int) -> None:
         """Fetch a partition from ``offset`` on, until :meth:`end`."""
@@ -59,6 +63,12 @@ class PartitionClient:
         if self._queue is not None:
             LIBRARY.rd_kafka_queue_destroy(self._queue)
             self._queue = None
+
+
+def _destroy(client: Any, topics: Mapping[str, Any]) -> None:
+    for topic in topics.values():
+        LIBRARY.rd_kafka_topic_destroy(topic)
+    LIBRARY.rd_kafka_destroy(client)
 
 
 def check(config: Mapping[str, Any]) -> None:

@@ -55,7 +55,9 @@ class Producer:
         self._topics: dict[str, int] = {}
         made = configuration({**config, "delivery.report.only.error": True})
         if failed is not None:
-            # Kept for as long as librdkafka may call it.
+            # Kept for as long as librdkafka may call it. ctypes prints what is raised there, and it
+            # goes no further. No record is lost by that: librdkafka itself does not commit a
+            # transaction of which a message is not delivered; `failed` only keeps the reason.
             self._delivered = _Delivered(lambda _, message, __: failed(*_failure(message)))
             LIBRARY.rd_kafka_conf_set_dr_msg_cb(made, self._delivered)
         self._client = client(_PRODUCER, made)
