@@ -29,7 +29,7 @@ PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-unit test-slow test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
+.PHONY: help setup demo test test-unit test-slow test-bounds test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
 .PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -59,6 +59,12 @@ test-unit: setup ## Run the tests that need no Java, Spark, Kafka or Docker, but
 test-slow: setup ## Run the slow ones of them: answers of Flink and Trino, small patterns over small streams, property tests
 	JAVA_HOME=/nowhere $(PY) -m pytest -m slow --numprocesses auto --dist worksteal
 
+# Compiled with checks of every index, and kept apart: an access outside of an array is an IndexError.
+BOUNDS := tests/matcher/test_damaged_state.py tests/codecs/output/test_result_columns.py tests/programs/test_text_search.py
+test-bounds: setup ## Run damaged state, results as bytes and searches with bounds checks in compiled loops
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(WORK))/bounds JAVA_HOME=/nowhere \
+	  $(PY) -m pytest $(BOUNDS) -m "unit or slow" -k "not time"
+
 test-wheel: setup ## Build the wheel, install it beside a user's packages, and use it there
 	$(PY) -m pytest tests/wheel -m "not unit and not slow"
 
@@ -83,6 +89,9 @@ lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import
 	.venv/bin/lint-imports
 	$(IMAGE_TOOLS)/bin/hadolint Dockerfile
 	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart $(CHART_TOOLS)/install $(KUBERNETES_TOOLS)/install image/*.sh
+
+test-spark-sql: setup ## Compare every function and operator with Spark's, by many values (ARGS='--values 2000 --seed 7')
+	$(PY) -m tests.pattern.expressions.test_spark_agreement $(ARGS)
 
 test-faults: setup ## Run the long suite of faults: kills, restarts, outages (ARGS=...)
 	$(PY) -m tests.faults $(ARGS)

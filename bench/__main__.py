@@ -16,6 +16,7 @@ import typer
 import yaml
 
 from bench import cliffs as by_kinds
+from bench import cost as by_events
 from bench import history
 from bench import latency as live
 from bench import many_rules as by_rules
@@ -27,6 +28,7 @@ from bench import start as starts
 from bench import state_growth as states
 from bench import throughput as whole_job
 from bench.cliffs import Workload
+from bench.cost_shapes import chosen as shapes_of_cost
 from bench.flink_program import FlinkProgram, FlinkUnavailableError
 from bench.machine import circumstances
 from bench.outputs import DisagreementError
@@ -172,6 +174,27 @@ def cliffs(
         cores,
         keep=not only and not workload,
     )
+
+
+@app.command()
+def cost(
+    only: Annotated[
+        list[str] | None, typer.Option(help="Part of the name of shapes; again for more. [all]")
+    ] = None,
+    events: Annotated[
+        list[int] | None,
+        typer.Option(min=10, help="Events; again for more. [100, 1000, 10000, 100000]"),
+    ] = None,
+) -> None:
+    """Shapes of rules over the events of one key, in the batch runner alone: growth, and the
+    slowest event."""
+    try:
+        shapes = shapes_of_cost(only or [""])
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--only") from error
+    counts = events or [100, 1_000, 10_000, 100_000]
+    for line in by_events.table(by_events.cost(shape, counts) for shape in shapes):
+        typer.echo(line)
 
 
 @app.command()

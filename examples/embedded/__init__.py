@@ -6,7 +6,8 @@ when that one is killed.
 """
 
 from examples.embedded.broker import EmbeddedBroker, Listener
+from examples.embedded.cluster import EmbeddedCluster
 from examples.embedded.process import ChildProcess
 from examples.embedded.registry import EmbeddedRegistry
 
-__all__ = ["ChildProcess", "EmbeddedBroker", "EmbeddedRegistry", "Listener"]
+__all__ = ["ChildProcess", "EmbeddedBroker", "EmbeddedCluster", "EmbeddedRegistry", "Listener"]

@@ -53,13 +53,24 @@ class Listener:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Member:
+    """The place of a broker among the ``voters`` of a cluster: ports of controllers by the
+    broker's number."""
+
+    number: int
+    voters: Mapping[int, int]
+    cluster: str
+
+
 class EmbeddedBroker(EmbeddedServer):
     """One broker: ``with EmbeddedBroker(folder, jars) as broker: … broker.bootstrap …``.
 
     ``sasl=(user, password)`` adds a second listener, at :attr:`sasl_bootstrap`, that demands
     SASL_PLAINTEXT with SCRAM-SHA-256; :meth:`sasl_client` holds a client's settings for it.
     ``listeners`` adds more by name, each at :meth:`address`; those that speak SASL know the same
-    user. ``settings`` are added to ``server.properties`` or replace what stands there.
+    user. ``settings`` are added to ``server.properties`` or replace what stands there; ``member``:
+    its place in a cluster of several.
     """
 
     def __init__(
@@ -72,12 +83,14 @@ class EmbeddedBroker(EmbeddedServer):
         listeners: Mapping[str, Listener] | None = None,
         settings: Mapping[str, str] | None = None,
         heap: str = "512m",
+        member: Member | None = None,
     ) -> None:
         super().__init__(folder, "broker")
         self._listeners = dict(listeners or {})
         if sasl is not None:
             self._listeners[_SASL] = Listener("SASL_PLAINTEXT")
-        chosen, self._controller_port, *more = free_ports(2 + len(self._listeners))
+        chosen, controller, *more = free_ports(2 + len(self._listeners))
+        self._member = member or Member(1, {1: controller}, new_cluster_id())
         self._ports = dict(zip(self._listeners, more, strict=True))
         self.port = port or chosen
         self.bootstrap = f"{HOST}:{self.port}"
@@ -158,8 +171,8 @@ class EmbeddedBroker(EmbeddedServer):
         )
 
     def _format(self, java: list[str], properties: Path) -> None:
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-        command = [*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}"]
+        cluster = f"--cluster-id={self._member.cluster}"
+        command = [*java, "kafka.tools.StorageTool", "format", cluster]
         command += ["--config", str(properties)]
         if self._sasl is not None:
             user, password = self._sasl
@@ -171,12 +184,13 @@ class EmbeddedBroker(EmbeddedServer):
             )
 
     def _properties(self) -> dict[str, str]:
-        listeners = {"PLAINTEXT": self.port, "CONTROLLER": self._controller_port}
+        number, voters = self._member.number, self._member.voters
+        listeners = {"PLAINTEXT": self.port, "CONTROLLER": voters[number]}
         protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
         properties: dict[str, object] = {
             "process.roles": "broker,controller",
-            "node.id": 1,
-            "controller.quorum.voters": f"1@{HOST}:{self._controller_port}",
+            "node.id": number,
+            "controller.quorum.voters": ",".join(f"{n}@{HOST}:{at}" for n, at in voters.items()),
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "broker.heartbeat.interval.ms": 500,
@@ -213,3 +227,8 @@ class EmbeddedBroker(EmbeddedServer):
             f"{name}:{protocol}" for name, protocol in protocols.items()
         )
         return {name: str(value) for name, value in properties.items()} | self._settings
+
+
+def new_cluster_id() -> str:
+    """An id that no other cluster has."""
+    return urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -74,6 +76,17 @@ def unpack(data: bytes) -> Any:
         return msgpack.unpackb(data, ext_hook=_from_extension, strict_map_key=False)
     except DAMAGE as error:
         raise StateError(f"the stored state is damaged: {error!r}; {RESTORE}") from error
+
+
+@contextmanager
+def reading_packet() -> Iterator[None]:
+    """Raise StateError for a packet between two stages that is not of their making."""
+    try:
+        yield
+    except (*DAMAGE, OSError, MemoryError, NotImplementedError, StopIteration) as error:
+        raise StateError(
+            f"a packet between two stages is damaged: {error!r}; start the job again"
+        ) from error
 
 
 def sealed(data: bytes) -> bytes:

@@ -24,7 +24,17 @@ NEGATIVE = (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOWED_BY)
 TIMES = (Times(2, 2), Times(3, 3), Times(1, 2), Times(2, 3), Times(1, None), Times(2, None))
 
 EVENT_CONDITIONS = ["name = 'a'", "name = 'b'", "name = 'c'", "name <> 'c'", "price > 2"]
-LOOK_BACKS = ["price > LAST({0}.price)", "SUM({0}.price) < 6", "COUNT({0}.*) < 2"]
+LOOK_BACKS = [
+    "price > LAST({0}.price)",
+    "SUM({0}.price) < 6",
+    "COUNT({0}.*) < 2",
+    "COUNT(DISTINCT {0}.price) < 3",
+    "STDDEV({0}.price) < 1.2",
+    "price >= FIRST({0}.price, 1)",
+    "price <> LAST({0}.price, 2)",
+    "MAX({0}.name) <= name",
+    "COUNT(DISTINCT {0}.price * 2) < 3",
+]
 
 
 def condition(text: str) -> Expression:

@@ -55,6 +55,7 @@ def limited_rules(draw: st.DrawFn, rule_id: str = "r") -> Rule:
             events=draw(st.integers(1, 6)),
             on_limit=draw(st.sampled_from(OnLimit)),
             matches=draw(st.integers(1, 3)),
+            work=draw(st.sampled_from([5, 12, 30, 5_000_000])),
         )
         rule = replace(rule, limits=most)
     return rule

@@ -12,6 +12,7 @@ from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState
 from spark_cep.matcher.keys import KeysMatcher, KeysState
+from spark_cep.matcher.steps.tables import PlanTables
 from spark_cep.pattern.tree import Limits
 from tests.matcher.runs import END_OF_TIME, TYPES, BothMatchers, job, matched, timed_out, written
 from tests.reference.limits import held_events
@@ -43,6 +44,14 @@ limits: {{matches: {matches}, on_limit: {policy}}}
 pattern:
   - {{step: a, where: "name = 'a'", times: 1+}}
   - {{step: z, after: followed_by_any, where: "name = 'z'"}}
+"""
+
+
+WORK = """
+limits: {{work: {work}, on_limit: {policy}}}
+pattern:
+  - {{step: a, where: "{condition}", times: 1+, greedy: true}}
+  - {{step: b, after: followed_by, where: "name = 'b'"}}
 """
 
 
@@ -179,6 +188,30 @@ def test_adversarial_stream_in_bounded_time_and_memory(policy: str) -> None:
             break
     assert time.process_time() - started < 20
     assert most <= 51_001
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("cut", [1, 2, 5])
+def test_work_of_one_event(policy: str, cut: int) -> None:
+    """Partial matches that cost the event more than is allowed are dropped before it is applied,
+    however events are cut; the first such event is told of."""
+    condition = "name = 'a' AND COUNT(DISTINCT a.price) < 9"
+    (steps,) = job(WORK.format(condition=condition, work=10**9, policy=policy)).plan.partitionings
+    most = int(PlanTables(steps, TYPES)._rules["most_cost"][0])
+    # Of those that have taken one event, the condition is asked, and of the one that may begin.
+    one = job(WORK.format(condition=condition, work=3 * most, policy=policy))
+    events = written("a=0@0 a=1@1 a=2@2 a=3@3 b@4")
+    for start in range(0, len(events), cut):
+        one.advance(events[start : start + cut], events[min(start + cut, len(events)) - 1].time)
+        one.reload()
+    (letter,) = one.outputs.dead_letters
+    assert (letter.reason, letter.at.offset) == ("limit_reached", 3)
+    dropped = 3 if policy == "pause_rule" else 1
+    assert letter.detail == (
+        f"{4 * most} steps of work of one key and event, more than {3 * most}:"
+        f" {policy} dropped {dropped} partial matches"
+    )
+    assert one.outputs.counts["r", "dropped"] == dropped
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,12 @@ def server(health: Health) -> Iterator[HealthServer]:
     running.stop()
 
 
-def get(server: HealthServer, path: str, method: str = "GET") -> tuple[int, str, Message]:
+def get(
+    server: HealthServer, path: str, method: str = "GET", accept: str = "*/*"
+) -> tuple[int, str, Message]:
     """Status, body and headers of a page."""
     url = f"http://127.0.0.1:{server.port}{path}"
-    request = urllib.request.Request(url, method=method)
+    request = urllib.request.Request(url, method=method, headers={"Accept": accept})
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - our own server
             return answer.status, answer.read().decode(), answer.headers
@@ -168,6 +170,15 @@ def test_metrics_over_http(server: HealthServer) -> None:
     assert headers["Content-Type"].startswith("text/plain")
     assert "spark_cep_events_relevant_total 3.0" in body
     assert "process_cpu_seconds_total" in body
+
+
+@pytest.mark.parametrize("version", ["zzz", "1.x", "", "1.0.0;q"])
+def test_metrics_in_a_form_that_there_is_not(server: HealthServer, version: str) -> None:
+    """A version that cannot be read is no reason to give no metrics."""
+    accept = f"application/openmetrics-text;version={version}"
+    status, body, _ = get(server, "/metrics", accept=accept)
+    assert status == 200
+    assert "spark_cep_events_relevant_total 3.0" in body
 
 
 def test_rules_over_http(server: HealthServer) -> None:

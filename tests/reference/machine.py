@@ -10,7 +10,7 @@ jumps.
 
 from __future__ import annotations
 
-from spark_cep.compiler.plan import GapAtom, Plan, StateKind
+from spark_cep.compiler.plan import EventAtom, GapAtom, LookBackAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Slot
 from spark_cep.matcher.findings.found import (
@@ -18,6 +18,7 @@ from spark_cep.matcher.findings.found import (
     limit_failure,
     match_limit_failure,
     skip_failure,
+    work_limit_failure,
 )
 from spark_cep.matcher.findings.partial import (
     BEGINNING_MATCHED,
@@ -29,6 +30,8 @@ from spark_cep.matcher.findings.partial import (
     RuleState,
     Taken,
 )
+from spark_cep.matcher.steps.conditions import cost
+from spark_cep.matcher.steps.look_back_programs import program
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.model import Event
 from spark_cep.pattern.tree import OnLimit
@@ -61,6 +64,15 @@ class Machine:
         self._cooldown = plan.rule.cooldown_ms
         self._limits = plan.rule.limits
         self._effective_from = plan.rule.effective_from_ms
+        numbers = {(slot.events, slot.of_type, slot.path): n for n, slot in enumerate(slots)}
+        known = types or RecordTypes()
+        self._costs = {
+            number: cost(program(atom, plan, numbers, known))
+            if isinstance(atom, LookBackAtom)
+            else 1
+            for number, atom in enumerate(plan.atoms)
+            if not isinstance(atom, EventAtom)
+        }
 
     def apply(self, state: RuleState, event: Event, bits: int, found: Found) -> int:
         """Apply one event whose event atoms are true as ``bits`` says. Returns how many partial
@@ -68,6 +80,9 @@ class Machine:
         if event.time >= state.deadline:
             self.advance(state, event.time, found)
         if state.paused or (self._effective_from is not None and event.time < self._effective_from):
+            return 0
+        overworked = self._limit_work(state, event, bits, found)
+        if state.paused:
             return 0
         tested = len(state.partials) + 1
         outcome_of = self._transitions.outcome
@@ -94,7 +109,38 @@ class Machine:
             state.partials = _distinct(kept, {id(f.last) for f in state.finished[finished:]})
             state.events_at_most += 1
             self._settle(state, event, found)
+            state.limited = state.limited or overworked
         return tested
+
+    def _limit_work(self, state: RuleState, event: Event, bits: int, found: Found) -> bool:
+        """Drop the partial matches that would cost more work than is allowed; returns whether
+        there were such."""
+        cost = [self._cost(partial.state, bits) for partial in state.partials]
+        opening, most = self._cost(self.plan.start, bits), self._limits.work
+        work = opening + sum(cost)
+        if work <= most:
+            return False
+        held = len(state.partials)
+        if self._limits.on_limit is OnLimit.PAUSE_RULE:
+            dropped = pause(state)
+        else:
+            newest_first = self._limits.on_limit is OnLimit.DROP_OLDEST
+            ordered = cost[::-1] if newest_first else cost
+            kept = sum(opening + sum(ordered[: n + 1]) <= most for n in range(held))
+            dropped = held - kept
+            state.partials = state.partials[dropped:] if newest_first else state.partials[:kept]
+        found.dropped += dropped
+        if not state.limited:
+            found.failures.append(work_limit_failure(self.plan, event, work, dropped))
+        state.limited = True
+        self._release(state, found)
+        _refresh_deadline(state)
+        return True
+
+    def _cost(self, state: int, bits: int) -> int:
+        """What the event costs a partial match."""
+        asked = self._transitions.conditions(state, bits)
+        return 1 + sum(cost for number, cost in self._costs.items() if asked >> number & 1)
 
     def advance(self, state: RuleState, time: int, found: Found) -> None:
         """Move time to ``time``: what has its deadline at or before it is decided."""

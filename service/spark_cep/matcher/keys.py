@@ -14,7 +14,7 @@ from spark_cep.columns.texts import with_more
 from spark_cep.columns.vectors import Bytes, no_texts
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
-from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
+from spark_cep.matcher.batch.events import EventTable, Names, SlotType, check, together
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.batch.meaning import Meaning
 from spark_cep.matcher.engine import NewEvents, Remembered, Stored
@@ -93,6 +93,8 @@ class KeysMatcher:
         What is found comes in pieces of bounded size; ``state`` has moved when they have been
         taken.
         """
+        for events in (state.events, batch.events):
+            check(events, names, self.slots)
         keys, places = with_more(state.keys, batch.keys)
         key = places[batch.key]
         order = _in_order(batch.events, key, names)

@@ -322,7 +322,11 @@ class StoredKeys:
                 _among(found[name][inner], most[inner], what)
                 found[name][inner] += starts[of][key[inner]].astype(found[name].dtype)
         tables["instances"]["key"] = instance_key
-        tables["instances"]["rule"] = _now(tables["instances"]["rule"], self._rules)
+        tables["instances"]["rule"] = rule = _now(tables["instances"]["rule"], self._rules)
+        known = rule != NONE
+        codes = instance_key[known] * (int(rule.max()) + 1) + rule[known]
+        if not (codes[1:] > codes[:-1]).all() and len(np.unique(codes)) < len(codes):
+            raise damaged()
         return stored.of(*tables.values())
 
     def gone(self, rows: I64) -> Bytes:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.exposition import choose_encoder
 
 from spark_cep.errors import StartError
 from spark_cep.observability.access import Access
@@ -221,7 +222,8 @@ def application(
             status, content = "405 Method Not Allowed", {"error": "only GET and HEAD"}
             extra.append(("Allow", "GET, HEAD"))
         elif path == "/metrics":
-            body = b"".join(metrics({**environ, "REQUEST_METHOD": "GET"}, start_response))
+            asked = {"REQUEST_METHOD": "GET", "HTTP_ACCEPT": _accept(environ)}
+            body = b"".join(metrics({**environ, **asked}, start_response))
             return [b"" if method == "HEAD" else body]
         elif path in pages:
             status, content = pages[path]()
@@ -239,6 +241,16 @@ def application(
         return [b"" if method == "HEAD" else body]
 
     return answer
+
+
+def _accept(environ: WSGIEnvironment) -> str:
+    """Return the forms that the client takes; none where they cannot be read, which means all."""
+    accept: str = environ.get("HTTP_ACCEPT", "")
+    try:
+        choose_encoder(accept)
+    except (TypeError, ValueError):
+        return ""
+    return accept
 
 
 def _verdict(verdict: Verdict) -> tuple[str, dict[str, Any]]:

@@ -31,7 +31,12 @@ from spark_cep.pattern.expressions.values.like import Place
 from spark_cep.pattern.types import STRING, RecordType, column_type
 from spark_cep.programs.event_programs import event_program
 from spark_cep.programs.loops import expression_loop
-from spark_cep.programs.loops.event_mask_loops import OF_FIRST, number_texts, set_masks
+from spark_cep.programs.loops.event_mask_loops import (
+    OF_FIRST,
+    border_texts,
+    number_texts,
+    set_masks,
+)
 from spark_cep.programs.loops.expression_loop import Programs
 from spark_cep.programs.programs import Program
 from spark_cep.programs.text_parts import compared_texts
@@ -87,6 +92,7 @@ class EventMasks:
     numbered: NDArray[np.int64]
     pool: NDArray[np.uint8]
     pool_ends: NDArray[np.int64]
+    borders: NDArray[np.int64]
     table: NDArray[np.int64]
     evaluated: tuple[EvaluatedPart, ...]
 
@@ -101,7 +107,9 @@ class EventMasks:
         """The words of each event, of the record type ``types`` (below 0: none, all words 0), as
         if all parts that are evaluated were true. Writes the vectors with the numbers of texts."""
         out = np.zeros((len(types), self.words), np.int64)
-        number_texts(self.numbered, data, self.pool, self.pool_ends, self.table, wholes, nulls)
+        number_texts(
+            self.numbered, data, self.pool, self.pool_ends, self.borders, self.table, wholes, nulls
+        )
         set_masks(
             types, self.base, self.look_up_ends, self.look_ups, self.masks, self.program_ends,
             self.targets, self.programs, expression_loop.Columns(wholes, doubles, nulls),
@@ -145,6 +153,7 @@ def event_masks(
         _numbered(vectors, numbers),
         data,
         ends,
+        _borders(data, ends),
         _hashed(encoded),
         tuple(
             EvaluatedPart(part, of, tuple(targets.items()))
@@ -274,6 +283,12 @@ def _numbered(vectors: ColumnVectors, numbers: Mapping[str, int]) -> NDArray[np.
         argument = numbers[part.text] if part.place == Place.ANYWHERE else part.length
         rows.append((text, vector, part.place, argument))
     return np.array(rows, np.int64).reshape(-1, 4)
+
+
+def _borders(pool: NDArray[np.uint8], pool_ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    borders = np.zeros(len(pool), np.int64)
+    border_texts(pool, pool_ends, borders)
+    return borders
 
 
 def _hashed(texts: Sequence[bytes]) -> NDArray[np.int64]:

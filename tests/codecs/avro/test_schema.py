@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -30,6 +31,44 @@ ORDER = record(
     aliases=["Purchase"],
     doc="An order.",
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('// orders\n"string"', "JSON has no comments"),
+        ('{"type": "string" /* text */}', "JSON has no comments"),
+        ('{"type": string}', "not JSON: Expecting value: line 1"),
+        (
+            json.dumps(
+                record(
+                    "outer.Out",
+                    {"name": "i", "type": record("In", namespace="")},
+                    {"name": "j", "type": "In"},
+                )
+            ),
+            "inside the namespace 'outer' the type 'In' without a namespace cannot be named",
+        ),
+    ],
+)
+def test_a_schema_that_cannot_be_read_is_explained(text: str, message: str) -> None:
+    """Comments, and a name that its place cannot reach, are said to be the cause."""
+    with pytest.raises(SchemaError, match=re.escape(message)):
+        parse(text, "orders.avsc")
+
+
+@pytest.mark.parametrize("kind", ["string", "int", "bytes"])
+def test_wrong_defaults_of_a_writer_do_not_matter(kind: str) -> None:
+    """A default at a type, or of another type at a field, is only a reader's to use."""
+    schema = record(
+        "A",
+        {"name": "at_type", "type": {"type": kind, "default": None}},
+        {"name": "at_field", "type": kind, "default": None},
+        {"name": "symbol", "type": {"type": "enum", "name": "E", "symbols": ["A"], "default": "B"}},
+    )
+    assert parse(schema, "a", defaults=False).root == "A"
+    with pytest.raises(SchemaError):
+        parse(schema, "a")
 
 
 def test_names_become_full() -> None:

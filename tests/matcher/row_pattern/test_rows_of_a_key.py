@@ -205,6 +205,6 @@ def test_events_that_are_no_rows_are_dropped_where_they_are_decoded() -> None:
     (part,) = compile_rules([sql_rule(statement, EVENT)], TYPES).partitionings
     bits = {str(each.expression and each.expression.canonical): 1 << n
             for n, each in enumerate(part.conditions)}  # fmt: skip
-    found = relevance(part)
+    found = relevance(part.rules)
     assert found.of(bits["None"] | bits["v = 1"]) == (False, False)
     assert found.of(bits["None"] | bits["v > 1 OR s = 'x'"]) == (True, True)

@@ -145,6 +145,10 @@ def test_rule_from_python_names_step_without_place() -> None:
         ({"events": (" ",)}, "the name of an input is empty"),
         ({"emit": Emit(events=())}, "`emit.events` names no column"),
         ({"emit": Emit(events=("ip", "ip"))}, "the column `ip` is named twice"),
+        ({"emit": Emit(events=("ip", "null"))}, "`null` is not the name of a column"),
+        ({"emit": Emit(events=("1",))}, "`1` is not the name of a column"),
+        ({"emit": Emit(events=("PI()",))}, "`PI()` is not the name of a column"),
+        ({"emit": Emit(events=("ip +",))}, "`ip +` is not the name of a column"),
         (
             {"emit": Emit(measures=MappingProxyType({"a b": parse("1", measure=True)}))},
             "`a b` cannot be the name of a measure",

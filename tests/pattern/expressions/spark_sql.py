@@ -36,7 +36,6 @@ from spark_cep.pattern.expressions.nodes import (
 )
 from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem
 from spark_cep.pattern.expressions.values.arithmetic import BIGINT_RANGE
-from spark_cep.pattern.expressions.values.casting import DATE_TEXT, TIMESTAMP_TEXT
 from spark_cep.pattern.expressions.values.type_rules import is_open
 from spark_cep.pattern.types import (
     BIGINT,
@@ -84,6 +83,14 @@ _FATAL_INDEX = "(-2147483648)"
 """Spark's ELEMENT_AT reads beyond the array at this index, which ends the process."""
 _CASE_MAPPINGS = ("UPPER", "LOWER")
 _FIRST_DAY, _LAST_DAY = "DATE'0001-01-01'", "DATE'9999-12-31'"
+_CALENDAR: Mapping[SqlType, tuple[str, str]] = {
+    DATE: (_FIRST_DAY, _LAST_DAY),
+    TIMESTAMP: (
+        "TIMESTAMP_LTZ'0001-01-01 00:00:00Z'",
+        "TIMESTAMP_LTZ'9999-12-31 23:59:59.999999Z'",
+    ),
+}
+"""What is beyond is NULL here."""
 _NO_TRUTH = "CAST(NULL AS BOOLEAN)"
 _NO_LOOK_BACKS = "Spark cannot compute look-backs"
 
@@ -147,11 +154,12 @@ class _Writer:
             return self._null(node)
         text = self.write(node.operand)
         source = self._typing.type_of(node.operand)
-        if node.target in (DATE, TIMESTAMP) and source not in (DATE, TIMESTAMP):
-            if source != STRING:
-                raise _needs_type(node.operand, f"CAST AS {node.target}")
-            pattern = DATE_TEXT if node.target == DATE else TIMESTAMP_TEXT
-            text = f"regexp_extract({text}, {string_literal(pattern)}, 1)"
+        if node.target in (DATE, TIMESTAMP) and source not in (DATE, TIMESTAMP, STRING):
+            raise _needs_type(node.operand, f"CAST AS {node.target}")
+        if source == STRING and node.target in _CALENDAR:
+            first, last = _CALENDAR[node.target]
+            cast = f"try_cast({text} AS {_type_name(node.target)})"
+            return f"(CASE WHEN {cast} BETWEEN {first} AND {last} THEN {cast} END)"
         return f"try_cast({text} AS {_type_name(node.target)})"
 
     def _call(self, node: Call) -> str:

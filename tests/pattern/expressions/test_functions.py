@@ -194,7 +194,11 @@ def test_names_have_one_meaning() -> None:
     [
         ("EXP(1000)", math.inf),
         ("LN(0)", None),
-        ("LOG(1, 5)", None),
+        ("LOG(1, 5)", math.inf),
+        ("LOG(1, 0.5D)", -math.inf),
+        ("LOG(1, 1)", math.nan),
+        ("POWER(1, CAST('NaN' AS DOUBLE))", math.nan),
+        ("LOCATE('', 'abc', 7)", 1),
         ("LOG10(-1)", None),
         ("LOG2(NULL)", None),
         ("POWER(-8, 1.5D)", math.nan),

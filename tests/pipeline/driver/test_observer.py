@@ -197,7 +197,7 @@ def test_events_that_wait_are_told(
         observer, "_time", observer._time.model_copy(update={"advance_when_idle": idle})
     )
     now = 1_000.0
-    monkeypatch.setattr(driver_observer.time, "monotonic", lambda: now)
+    monkeypatch.setattr("spark_cep.pipeline.driver.observer.time.monotonic", lambda: now)
 
     def told() -> list[dict[str, Any]]:
         observer.look_at(_query())
@@ -234,7 +234,7 @@ def test_a_watermark_ahead_of_the_clock(
     clocks."""
     warned: list[dict[str, Any]] = []
     monkeypatch.setattr(driver_observer._log, "warning", lambda name, **v: warned.append({name: v}))
-    monkeypatch.setattr(driver_observer.time, "time", lambda: 1_000.0)
+    monkeypatch.setattr("spark_cep.pipeline.driver.observer.time.time", lambda: 1_000.0)
     assert math.isnan(_value(metrics, "spark_cep_watermark_ahead_seconds") or 0)
     for batch, (seconds, times) in enumerate([(940, 0), (1_030, 0), (4_600, 1), (4_700, 1)]):
         observer.batch_started(batch)

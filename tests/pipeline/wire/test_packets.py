@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,6 +144,23 @@ def test_other_bytes_are_refused(kind: PacketKind) -> None:
     packet = SAMPLES[kind].encode(SAMPLES[kind].content)
     with pytest.raises(StateError):
         SAMPLES[kind].decode(packet[: len(packet) // 2])
+
+
+@pytest.mark.parametrize(
+    "kind", set(SAMPLES) - {PacketKind.REPORT}, ids=lambda kind: kind.name.lower()
+)
+def test_one_changed_byte(kind: PacketKind) -> None:
+    """It is read as another packet, or refused; nothing else happens."""
+    content, encode, decode = SAMPLES[kind]
+    packet, random, refused = encode(content), Random(5), 0
+    for place in range(len(packet)):
+        other = bytearray(packet)
+        other[place] ^= 1 << random.randrange(8)
+        try:
+            encode(decode(bytes(other)))
+        except StateError:
+            refused += 1
+    assert refused > 3
 
 
 def test_events_say_which_have_their_bytes() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +172,36 @@ def test_plain_http(authority: Authority) -> None:
     with closing(of(served, authority)) as source:
         assert versions(source.read()) == {"a": 1}
     served.stop()
+
+
+BEGINNINGS = {b"X": b"HTTP/1.1 200 OK\r\nA", b"body": b"HTTP/1.1 200 OK\r\n\r\n"}
+
+
+@pytest.mark.parametrize(
+    "piece", [b"X", b"body", b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"]
+)
+def test_answers_that_do_not_end(piece: bytes) -> None:
+    """One deadline holds for the whole request, whatever the server sends to pass the time."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(BEGINNINGS.get(piece, piece))
+                while True:
+                    time.sleep(0.05)
+                    connection.sendall(piece)
+
+        sender = threading.Thread(target=answer, daemon=True)
+        sender.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/rules"
+        began = time.monotonic()
+        with (
+            closing(
+                source_of(settings(source="https", https={"url": url, "timeout": "300 ms"}))
+            ) as made,
+            pytest.raises(RulesUnavailableError, match=r"no whole answer in 0.3 s"),
+        ):
+            made.read()
+        assert time.monotonic() - began < 3
+        sender.join(5)

@@ -32,6 +32,7 @@ from spark_cep.codecs.avro.schema_nodes import (
 from spark_cep.errors import SchemaError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_COMMENT = re.compile(r"\s*(//|/\*|#)")
 #: Levels of the JSON text, whose properties may hold anything.
 _DEEPEST_TEXT = 350
 _LARGEST_FIXED = 2**31 - 1
@@ -117,6 +118,12 @@ def _told(origin: str) -> Iterator[None]:
         yield
     except SchemaError:
         raise
+    except fastavro.schema.UnknownType as error:
+        space, _, name = str(error.name).rpartition(".")
+        raise SchemaError(
+            f"{origin}: inside the namespace {space!r} the type {name!r} without a namespace cannot"
+            f" be named, since {name!r} means {error.name!r} there; give it a namespace"
+        ) from error
     except fastavro.schema.SchemaParseException as error:
         raise SchemaError(f"{origin}: {error}") from error
     except Exception as error:
@@ -131,7 +138,9 @@ def _parsed(schema: str | Node, origin: str, references: Sequence[AvroSchema]) -
         try:
             schema = json.loads(schema)
         except ValueError as error:
-            raise SchemaError(f"{origin}: the schema is not JSON: {error}") from error
+            comment = _COMMENT.match(str(schema), getattr(error, "pos", 0))
+            hint = "; JSON has no comments: `doc` is for text" if comment else ""
+            raise SchemaError(f"{origin}: the schema is not JSON: {error}{hint}") from error
         except RecursionError:
             raise _too_deep(origin) from None
     if deeper(schema, _DEEPEST_TEXT):

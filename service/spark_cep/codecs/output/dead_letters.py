@@ -62,7 +62,7 @@ class Reason(StrEnum):
     )
     LIMIT_REACHED = (
         "limit_reached",
-        "More partial matches or events of a key, or matches of one event, than a limit allows.",
+        "More partial matches or events of a key, matches or work of an event, than is allowed.",
     )
     OUTPUT_TOO_LARGE = (
         "output_too_large",

@@ -60,7 +60,8 @@ class EventType:
         except SchemaError as error:
             raise SchemaError(
                 f"input {self.input}: {self.name} of {self.reader.origin} cannot be the reader"
-                f" schema: {error}"
+                f" schema: {error}; to read the other columns, set"
+                f" inputs.{self.input}.reader_schema to a file that has the schema without this one"
             ) from error
 
 

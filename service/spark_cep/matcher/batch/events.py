@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spark_cep.columns.compilation import I32, I64
+from spark_cep.columns.representation import Representation, representation
 from spark_cep.columns.vectors import (
     Bytes,
+    Numbers,
+    Objects,
     Rows,
     Vector,
     concatenated,
@@ -25,6 +28,7 @@ from spark_cep.columns.vectors import (
 )
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Slot
+from spark_cep.errors import RESTORE, StateError
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.types import SqlType, column_type
 
@@ -172,6 +176,36 @@ class EventTable:
         return event
 
 
+_VECTORS = {
+    Representation.WHOLE: (Numbers, np.int64),
+    Representation.DOUBLE: (Numbers, np.float64),
+    Representation.TEXT: (Bytes, None),
+    Representation.OBJECT: (Objects, None),
+}
+
+
+def check(events: EventTable, names: Names, slots: Sequence[SlotType]) -> None:
+    """Raise StateError for events of topics or record types without a name, or whose columns are
+    not those of ``slots``."""
+    for numbers, known in ((events.topic, names.topics), (events.type, names.types)):
+        if len(events) and not 0 <= numbers.min() <= numbers.max() < len(known):
+            raise StateError(
+                f"the stored state is damaged: an event has the topic or type {numbers.max()} of"
+                f" {len(known)}; {RESTORE}"
+            )
+    if events.columns is None or not len(events):
+        return
+    found = [
+        (type(column), column.values.dtype if isinstance(column, Numbers) else None)
+        for column in events.columns
+    ]
+    if found != [_VECTORS[representation(slot.kind)] for slot in slots]:
+        raise StateError(
+            "the stored state is damaged: the columns of events are of other kinds than those of"
+            f" the rules; {RESTORE}"
+        )
+
+
 class Row(Sequence[Any]):
     """The columns of one event, each read when it is asked for."""
 
@@ -226,6 +260,10 @@ def _columns_together(tables: Sequence[EventTable]) -> list[Vector] | None:
     if given is None:
         return None
     rows = [table.columns or [nulls_like(each, len(table)) for each in given] for table in tables]
+    if len({tuple(map(type, columns)) for columns in rows}) > 1:
+        raise StateError(
+            f"the stored state is damaged: events have columns of several kinds; {RESTORE}"
+        )
     return [concatenated(parts) for parts in zip(*rows, strict=True)]
 
 

@@ -37,6 +37,16 @@ def match_limit_failure(plan: Plan, event: Event, dropped: int) -> Failure:
     return Failure("limit_reached", None, event, detail)
 
 
+def work_limit_failure(plan: Plan, event: Event, work: int, dropped: int) -> Failure:
+    """``event`` would cost more work than the rule allows."""
+    limits = plan.rule.limits
+    detail = (
+        f"{work} steps of work of one key and event, more than {limits.work}:"
+        f" {limits.on_limit.value} dropped {dropped} partial matches"
+    )
+    return Failure("limit_reached", None, event, detail)
+
+
 def skip_failure(plan: Plan, event: Event) -> Failure:
     """The match that ends with ``event`` has no event to skip to."""
     skip = plan.after_match

@@ -9,11 +9,12 @@ import numpy as np
 from spark_cep.columns.compilation import FOREVER, I64, NONE, Table
 from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.errors import RESTORE, StateError
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.matcher.row_pattern.calls import KeyRows, RowPatternCalls, places
 from spark_cep.matcher.row_pattern.evaluation import Binder
 from spark_cep.matcher.row_pattern.found import Compiled, ConditionFailure, RunFindings
-from spark_cep.matcher.row_pattern.loops import key_loop, tables, thread_loop
+from spark_cep.matcher.row_pattern.loops import check_loop, key_loop, tables, thread_loop
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits, lower
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import Expression
@@ -97,6 +98,7 @@ class RowPatternLoopRun:
         closed: bool = False,
     ) -> None:
         self._matcher, self._names, self._closed = matcher, names, closed
+        _check(states, matcher)
         keys = states.keys.copy()
         count = max(len(keys), int(key.max(initial=-1)) + 1)
         keys = np.concatenate([keys, new_keys(count - len(keys))])
@@ -254,6 +256,20 @@ class RowPatternLoopRun:
             self._out.kept_nodes[: control["kept_nodes"]],
             self._events.take(chosen),
             rows.bits[chosen],
+        )
+
+
+def _check(states: RowPatternStates, matcher: CompiledRowPattern) -> None:
+    """Raise StateError where what is remembered leads outside of it."""
+    program, variables = matcher.compiled.lowered.program, matcher.plan.query.variables
+    wrong = check_loop.wrong_key(
+        states.keys, states.threads, states.nodes, len(program.instructions), len(variables),
+        np.empty(len(states.nodes), np.int64),
+    )  # fmt: skip
+    if wrong != NONE or int(states.keys["rows"].sum()) != len(states.rows):
+        key = "" if wrong == NONE else f": {states.keys[wrong]}"
+        raise StateError(
+            f"the stored state is damaged: rows of a rule in SQL are not in order{key}; {RESTORE}"
         )
 
 

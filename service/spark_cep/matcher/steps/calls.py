@@ -20,6 +20,7 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.matcher.batch.events import SlotType
 from spark_cep.pattern.expressions import ALL_STEPS, ColumnPath, LookBack, aggregate, bind
 from spark_cep.pattern.expressions.canonical import expression as expression_of
+from spark_cep.pattern.expressions.functions.aggregation import AGGREGATES, PICKS, Accumulator
 from spark_cep.pattern.expressions.nodes import Column, Reference
 from spark_cep.pattern.types import BOOLEAN, SqlType
 from spark_cep.programs.loops.expression_loop import VALUE
@@ -28,6 +29,8 @@ from spark_cep.programs.python_calls import PythonCalls
 
 #: 64-bit numbers of a value on the stack, and the places of its parts among them.
 _WIDTH, _WHOLE, _DOUBLE, _NULL = VALUE.itemsize // 8, 0, 1, 2
+#: So many accumulators of a look-back are kept, some more than partial matches usually ask for.
+_MOST_ACCUMULATORS = 1 << 14
 
 
 class BoundCall:
@@ -90,7 +93,8 @@ class _Walk:
 class StepCalls(PythonCalls):
     """The calls of one run; the compiled loop is handed this.
 
-    ``stack`` is what the loop works on, and ``nodes`` gives the table of nodes as it is now.
+    ``stack`` is what the loop works on, ``nodes`` gives the table of nodes as it is now, and
+    ``moves`` how often rows of it have moved.
     """
 
     _failed = 1
@@ -103,6 +107,7 @@ class StepCalls(PythonCalls):
         texts: Texts,
         stack: Table,
         nodes: Callable[[], Table],
+        moves: Callable[[], int],
     ) -> None:
         whole = stack.view(np.int64)
         self._wholes: Any = memoryview(whole)  # type: ignore[arg-type]
@@ -112,6 +117,9 @@ class StepCalls(PythonCalls):
         self._functions: dict[int, Callable[[int, int], Any]] = {}
         self._readers: dict[int, Callable[[int], Any]] = {}
         self._values: dict[tuple[int, int], Any] = {}
+        self._moves, self._moved = moves, 0
+        #: By look-back and last node.
+        self._accumulators: dict[int, dict[int, Accumulator | None]] = {}
         super().__init__()
 
     def _compute(self, number: int, _row: int, node: int, more: int) -> int:
@@ -186,7 +194,17 @@ class StepCalls(PythonCalls):
 
     def _walked(self, walk: _Walk, last: int) -> Any:
         """The value of a look-back over the events behind ``last``."""
-        look_back, offset = walk.look_back, walk.look_back.offset
+        look_back = walk.look_back
+        if look_back.function in PICKS:
+            return self._picked(walk, last)
+        accumulator = self._accumulated(walk, last)
+        if accumulator is None:
+            return aggregate(look_back, ())
+        return accumulator.result()[: look_back.limit] if look_back.limit else accumulator.result()
+
+    def _picked(self, walk: _Walk, last: int) -> Any:
+        """The value of FIRST or LAST."""
+        look_back = walk.look_back
         nodes = self._nodes()
         steps, events, previous = nodes["step"], nodes["event"], nodes["previous"]
         rows = []
@@ -194,12 +212,46 @@ class StepCalls(PythonCalls):
         while row != NONE:
             if walk.step in (NONE, steps[row]):
                 rows.append(int(events[row]))
-                if look_back.function == "LAST" and len(rows) > offset:
+                if look_back.function == "LAST" and len(rows) > look_back.offset:
                     return self._value(walk, rows[-1])
             row = int(previous[row])
-        if look_back.function == "LAST":
+        if look_back.function == "LAST" or len(rows) <= look_back.offset:
             return None
-        return aggregate(look_back, [self._value(walk, each) for each in reversed(rows)])
+        return self._value(walk, rows[-1 - look_back.offset])
+
+    def _accumulated(self, walk: _Walk, last: int) -> Accumulator | None:
+        """The aggregate of the events up to ``last``; ``None``: of none. It goes on from that of
+        the longest beginning of these that has been asked for before."""
+        moves = self._moves()
+        if moves != self._moved:
+            self._moved = moves
+            self._accumulators.clear()
+        known = self._accumulators.setdefault(id(walk), {})
+        if last in known:
+            return known[last]
+        nodes = self._nodes()
+        steps, events, previous = nodes["step"], nodes["event"], nodes["previous"]
+        behind, row = [], last
+        while row != NONE and row not in known:
+            behind.append(row)
+            row = int(previous[row])
+        found = known.get(row)
+        own = False
+        for each in reversed(behind):
+            if walk.step in (NONE, steps[each]):
+                value = self._value(walk, int(events[each]))
+                if value is not None:
+                    if found is None:
+                        found = AGGREGATES[walk.look_back.function].start()
+                    elif not own:
+                        found = found.copied()
+                    own = True
+                    found.add(value)
+        if len(known) >= _MOST_ACCUMULATORS:
+            # The oldest: partial matches have gone on from there.
+            del known[next(iter(known))]
+        known[last] = found
+        return found
 
     def _value(self, walk: _Walk, event: int) -> Any:
         """The look-back's argument on one event."""

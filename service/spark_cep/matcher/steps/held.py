@@ -163,7 +163,7 @@ def rule_states(
         nodes.append(Taken(nodes[previous] if previous >= 0 else None, step, known[row]))
     partials = (
         Partial(state, known[first], nodes[last], deadline, matched)
-        for deadline, state, first, last, _, matched in held.partials.tolist()
+        for deadline, state, first, last, _, _, _, matched in held.partials.tolist()
     )
     finished = (
         Finished(known[first], nodes[last], time) for time, first, last in held.finished.tolist()

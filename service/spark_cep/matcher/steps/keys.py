@@ -16,6 +16,7 @@ from spark_cep.matcher.findings.found import (
     limit_failure,
     match_limit_failure,
     skip_failure,
+    work_limit_failure,
 )
 from spark_cep.matcher.findings.live import PartialMatch, live_partials
 from spark_cep.matcher.findings.look_back import LookBacks
@@ -41,6 +42,7 @@ class StepRules:
         self, state: Held, fresh: NewEvents, watermark: int, names: Names
     ) -> Generator[Outputs, None, Held]:
         """See :class:`~spark_cep.matcher.engine.Engine`."""
+        self.tables.check(state)
         run = StepLoopRun(
             self.tables, state, fresh.events, fresh.key, fresh.masks, fresh.mask, watermark
         )
@@ -66,14 +68,16 @@ class StepRules:
         yield from self._reporter.columns(findings, keys, events, names)
         outputs = Outputs()
         event = events.objects(names, self.tables.slots)
-        for rule, kind, row, detail in zip(
+        for rule, kind, row, detail, work in zip(
             findings.failure_rule.tolist(),
             findings.failure_kind.tolist(),
             findings.failure_event.tolist(),
             findings.failure_detail.tolist(),
+            findings.failure_work.tolist(),
             strict=True,
         ):
-            self._reporter.failed(rule, self._failure(rule, kind, event(row), detail), outputs)
+            failure = self._failure(rule, kind, event(row), detail, work)
+            self._reporter.failed(rule, failure, outputs)
         for failed in findings.call_failures:
             bound = self.tables.calls[failed.call]
             detail = f"{bound.atom}: {failed.error}"
@@ -88,10 +92,12 @@ class StepRules:
             self._reporter.count(number, counted, outputs)
         yield outputs
 
-    def _failure(self, rule: int, kind: int, event: Event, detail: int) -> Failure:
+    def _failure(self, rule: int, kind: int, event: Event, detail: int, work: int) -> Failure:
         plan = self._plans[rule]
         if kind == kernel_tables.LIMIT_REACHED:
             return limit_failure(plan, event, detail)
         if kind == kernel_tables.MATCH_LIMIT_REACHED:
             return match_limit_failure(plan, event, detail)
+        if kind == kernel_tables.WORK_LIMIT_REACHED:
+            return work_limit_failure(plan, event, work, detail)
         return skip_failure(plan, event)

@@ -11,14 +11,21 @@ from spark_cep.compiler.plan import LookBackAtom, Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.pattern.expressions import ALL_STEPS, ColumnPath, Expression, LookBack
 from spark_cep.pattern.expressions.checking.types import Typing
+from spark_cep.pattern.expressions.functions.aggregation import COUNT_DISTINCT
 from spark_cep.pattern.expressions.nodes import Column, Literal, Node, Reference, walk
 from spark_cep.pattern.types import BOOLEAN, DOUBLE, FLOAT, STRING, DecimalType, SqlType
 from spark_cep.programs.loops import expression_loop as op
-from spark_cep.programs.loops.aggregate_loop import AGGREGATES
+from spark_cep.programs.loops.aggregate_loop import AGGREGATES, SPREADS
 from spark_cep.programs.program_writer import AS_WHOLE, Unsupported, Writer, supported
 from spark_cep.programs.programs import Look, Program, PythonCall
 
-_FUNCTIONS = {"FIRST": op.FIRST, "LAST": op.LAST, **AGGREGATES}
+_FUNCTIONS = {
+    "FIRST": op.FIRST,
+    "LAST": op.LAST,
+    COUNT_DISTINCT: op.COUNT_DISTINCT,
+    **AGGREGATES,
+    **SPREADS,
+}
 
 
 def program(
@@ -124,6 +131,8 @@ class _LookBackWriter(Writer):
             typing = Typing(self._steps.get(step), None)
             of_argument = supported(typing.type_of(argument.node))
             if isinstance(of_argument, DecimalType):
+                if function in SPREADS:
+                    raise Unsupported
                 kind = self._of_decimals(function, of_argument, kind)
             double = of_argument == DOUBLE
             column = self._read(self._slot_of(step, argument.node.path))

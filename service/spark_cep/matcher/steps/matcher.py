@@ -26,6 +26,7 @@ from spark_cep.matcher.steps.loops import event_loop, kernel, kernel_tables
 from spark_cep.matcher.steps.loops.collector import compact
 from spark_cep.matcher.steps.tables import PlanTables
 from spark_cep.programs.loops import expression_loop
+from spark_cep.programs.loops.distinct_loop import BRANCH, MOST_BRANCHES
 from spark_cep.programs.python_calls import CallFailure
 
 #: Findings are handed out when there are so many, so that they never pile up.
@@ -53,6 +54,7 @@ class Findings(NamedTuple):
     failure_kind: I32
     failure_event: I32
     failure_detail: I64
+    failure_work: I64
     call_failures: Sequence[CallFailure]
     tallies: Table
 
@@ -96,7 +98,10 @@ class StepLoopRun:
         columns = events.vectors(tables.slots)
         values = tables.values(columns, len(events))
         self._programs, self._columns = tables.programs(values), values.columns
-        self._calls = tables.calls_of(values, columns, self._out.stack, lambda: self._out.nodes)
+        self._calls = tables.calls_of(
+            values, columns, self._out.stack,
+            lambda: self._out.nodes, lambda: int(self._controls["collections"][0]),
+        )  # fmt: skip
 
     def _pairs(
         self,
@@ -161,7 +166,12 @@ class StepLoopRun:
             kept_partials=np.zeros(len(feed) + _ROOM, kernel_tables.PARTIAL),
             kept_finished=np.zeros(_ROOM, kernel_tables.FINISHED),
             stack=np.zeros(expression_loop.STACK, expression_loop.VALUE),
-            path=np.zeros(len(times), np.int32),
+            path=np.zeros(len(times) + MOST_BRANCHES, np.int32),
+            totals=np.zeros(few, kernel_tables.TOTALS),
+            accumulators=np.zeros(
+                few * self._tables.most_accumulators + _ROOM, expression_loop.VALUE
+            ),
+            branches=np.zeros(_ROOM, BRANCH),
         )
         self._controls = np.zeros(1, kernel_tables.CONTROL)
         control = self._controls[0]
@@ -221,6 +231,7 @@ class StepLoopRun:
             failure_kind=failures["kind"].copy(),
             failure_event=failures["event"].copy(),
             failure_detail=failures["detail"].copy(),
+            failure_work=failures["work"].copy(),
             call_failures=self._calls.failures(),
             tallies=out.tallies.copy(),
         )
@@ -295,6 +306,7 @@ def prepare() -> None:
     nothing = Partitioning((), (), (), (), keeps_payload=False)
     none = np.zeros(0, np.int64)
     tables = PlanTables(nothing, RecordTypes())
+    tables.check(Held.nothing())
     run = StepLoopRun(tables, Held.nothing(), EventTable.empty(), none, (), none, 0)
     for _ in run:
         pass

@@ -18,10 +18,13 @@ from spark_cep.columns.vectors import Vector
 from spark_cep.compiler.plan import GapAtom, LookBackAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.errors import RESTORE, StateError
 from spark_cep.matcher.batch.events import SlotType, slot_types
 from spark_cep.matcher.steps.calls import BoundCall, StepCalls
+from spark_cep.matcher.steps.conditions import Accumulators, cost
+from spark_cep.matcher.steps.held import Held
 from spark_cep.matcher.steps.look_back_programs import program
-from spark_cep.matcher.steps.loops import event_loop, kernel_tables
+from spark_cep.matcher.steps.loops import check_loop, event_loop, kernel_tables
 from spark_cep.matcher.steps.transitions import Outcome, Transitions
 from spark_cep.pattern.tree import OnLimit, Skip
 from spark_cep.programs.loops import expression_loop
@@ -76,14 +79,15 @@ class PlanTables:
             (slot.events, slot.of_type, slot.path): number
             for number, slot in enumerate(self._partitioning.slots)
         }
-        programs: list[tuple[int, Plan, LookBackAtom, Program] | GapAtom] = []
+        programs: list[tuple[int, tuple[int, Plan, LookBackAtom, Program] | GapAtom]] = []
         for rule, plan in enumerate(self._plans):
             for atom in plan.atoms:
                 if isinstance(atom, GapAtom):
-                    programs.append(atom)
+                    programs.append((rule, atom))
                 elif isinstance(atom, LookBackAtom):
-                    programs.append((rule, plan, atom, program(atom, plan, slots, types)))
-        written = [each for each in programs if not isinstance(each, GapAtom)]
+                    made = program(atom, plan, slots, types)
+                    programs.append((rule, (rule, plan, atom, made)))
+        written = [each for _, each in programs if not isinstance(each, GapAtom)]
         read = sorted({number for *_, each in written for number in each.columns})
         #: The slots that programs read, in the order of their columns in the kernel.
         self._read = read
@@ -94,12 +98,17 @@ class PlanTables:
         column_of = {number: place for place, number in enumerate(read)} | {NONE: NONE}
         conditions: list[tuple[int, int, int, int, int]] = []
         operations: list[tuple[int, float, int, int]] = []
-        looks: list[tuple[int, int, int, int, bool]] = []
-        for one in programs:
+        looks: list[tuple[int, int, int, int, int, bool]] = []
+        #: What each condition that looks back costs, by rule.
+        self._cost: list[list[int]] = [[] for _ in self._plans]
+        accumulators = Accumulators(len(self._plans))
+        for owner, one in programs:
             if isinstance(one, GapAtom):
                 conditions.append((one.gap_ms, 0, 0, 0, 0))
+                self._cost[owner].append(1)
                 continue
             rule, plan, atom, found = one
+            self._cost[rule].append(cost(found))
             first = len(operations)
             for operation in found.operations:
                 code = operation.code & (expression_loop.DOUBLE - 1)
@@ -112,11 +121,16 @@ class PlanTables:
             conditions.append((FOREVER, first, len(operations), len(looks), len(self.calls)))
             for look in found.looks:
                 function, step, column, offset, as_double = look.row
-                looks.append((function, step, column_of[column], offset, as_double))
+                place = column_of[column]
+                number = accumulators.number(rule, function, step, place, offset, as_double)
+                looks.append((function, step, place, offset, number, as_double))
             self.calls += [BoundCall(call, rule, atom, plan, slots, types) for call in found.calls]
         self._conditions = np.array(conditions, expression_loop.CONDITION)
         self._operations = np.array(operations, expression_loop.OPERATION)
         self._looks = np.array(looks, expression_loop.LOOK)
+        self._accumulators = accumulators.table(self._rules)
+        self._rules["most_cost"] = [1 + sum(costs) for costs in self._cost]
+        self.most_accumulators = int(self._rules["accumulators"].max(initial=0))
 
     def values(self, columns: Sequence[Vector], count: int) -> Values:
         """The columns that programs read, of ``count`` events, as numbers."""
@@ -129,9 +143,37 @@ class PlanTables:
         columns: Sequence[Vector],
         stack: Table,
         nodes: Callable[[], Table],
+        moves: Callable[[], int],
     ) -> StepCalls:
         """Return the functions that the kernel calls for expressions that Python computes."""
-        return StepCalls(self.calls, columns, self.slots, values.texts, stack, nodes)
+        return StepCalls(self.calls, columns, self.slots, values.texts, stack, nodes, moves)
+
+    def check(self, held: Held) -> None:
+        """Raise StateError where what is remembered is of states or steps that rules do not have,
+        or holds events in another order than theirs."""
+        states, steps = np.array(
+            [(len(plan.states), len(plan.steps)) for plan in self._plans], np.int64
+        ).reshape(-1, 2).T  # fmt: skip
+        rule = held.instances["rule"]
+        of_partials = np.repeat(rule, held.instances["partials"])
+        of_finished = np.repeat(rule, held.instances["finished"])
+        state, nodes = held.partials["state"], held.nodes
+        inner = nodes["previous"] >= 0
+        before = nodes["event"][nodes["previous"][inner]]
+        if (
+            ((state < 0) | (state >= states[of_partials])).any()
+            or (before >= nodes["event"][inner]).any()
+            or check_loop.wrong_step(
+                nodes,
+                np.concatenate([held.partials["last"], held.finished["last"]]).astype(np.int64),
+                steps[np.concatenate([of_partials, of_finished])],
+                np.full(len(nodes), steps.max(initial=0)),
+            ) != NONE
+        ):  # fmt: skip
+            raise StateError(
+                "the stored state is damaged: partial matches have states, steps or an order of"
+                f" events that their rules do not have; {RESTORE}"
+            )
 
     def programs(self, values: Values) -> expression_loop.Programs:
         """The programs with the texts of a run."""
@@ -144,6 +186,7 @@ class PlanTables:
         self._outcome: list[int] = []
         self._first_asked: list[int] = []
         self._asked: list[int] = []
+        self._costs: list[int] = []
         self._outcome_numbers: dict[Outcome, int] = {}
         #: Of rules with many conditions, the rule, state and own bits by number.
         self._sparse: list[tuple[int, int, int]] = []
@@ -191,7 +234,10 @@ class PlanTables:
                         )
                         self._outcome.append(self._number(outcome))
                 asked = transitions.conditions(state.number, own) if conditions else 0
-                self._asked.append(asked >> first_condition)
+                asked >>= first_condition
+                self._asked.append(asked)
+                costs = enumerate(self._cost[rule])
+                self._costs.append(1 + sum(each for place, each in costs if asked >> place & 1))
         return number
 
     def _number(self, outcome: Outcome) -> int:
@@ -222,6 +268,8 @@ class PlanTables:
             outcome_of=np.array(self._outcome, np.int32),
             answered=self._answers(),
             asked=np.array(self._asked, np.int64),
+            costs=np.array(self._costs, np.int64),
+            accumulators=self._accumulators,
         )
 
     def _answers(self) -> Table:
@@ -269,6 +317,7 @@ def _rules(plans: Sequence[Plan]) -> Table:
         row["most_partials"] = limits.partial_matches
         row["most_events"] = limits.events
         row["most_matches"] = limits.matches
+        row["most_work"] = limits.work
         row["on_limit"] = _ON_LIMIT[limits.on_limit]
         row["step_gaps"] = any(isinstance(atom, GapAtom) for atom in plan.atoms)
         row["sparse"] = conditions > _MOST_TABLED

@@ -9,7 +9,8 @@ from spark_cep.documents.nearest import instead
 from spark_cep.documents.places import Path
 from spark_cep.durations import MAX_DURATION_MS, format_duration
 from spark_cep.pattern.checks.findings import Finding, place_steps
-from spark_cep.pattern.expressions import ALL_STEPS, Expression
+from spark_cep.pattern.expressions import ALL_STEPS, Expression, ExpressionError, parse
+from spark_cep.pattern.expressions.nodes import Column
 from spark_cep.pattern.tree import MOST_COUNTED, MOST_VERSION, PreviousVersion, Rule, walk
 
 LONGEST_NAME = 100
@@ -163,6 +164,13 @@ def check_lists(rule: Rule) -> Iterator[Finding]:
     yield from _each_once(rule.events, ("events",), "input")
     if not isinstance(rule.emit.events, str):
         yield from _each_once(rule.emit.events, ("emit", "events"), "column")
+        for number, name in enumerate(rule.emit.events):
+            if name.strip() and not _is_column(name):
+                yield Finding(
+                    f"`{name}` is not the name of a column",
+                    ("emit", "events", number),
+                    "a column of the event, as `price` or `address.city`",
+                )
         if not rule.emit.events:
             allowed = "`all`, `none`, or one column or more"
             yield Finding("`emit.events` names no column", ("emit", "events"), allowed)
@@ -201,3 +209,10 @@ _CHECKS: tuple[Callable[[Rule], Iterator[Finding]], ...] = (
     check_limits,
     check_lists,
 )
+
+
+def _is_column(name: str) -> bool:
+    try:
+        return isinstance(parse(name).node, Column)
+    except ExpressionError:
+        return False

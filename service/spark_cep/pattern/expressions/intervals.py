@@ -7,7 +7,6 @@ month's last day where it has fewer.
 
 from __future__ import annotations
 
-import operator
 import re
 from calendar import monthrange
 from collections.abc import Callable
@@ -118,6 +117,12 @@ def _add(left: Any, right: Any) -> Any:
     return as_moment(left) + right if isinstance(left, date) else left + right
 
 
+def _multiply(left: Any, right: Any) -> Any:
+    if isinstance(right, Months):
+        left, right = right, left
+    return Months(left.count * right) if isinstance(left, Months) else left * right
+
+
 def _subtract(left: Any, right: Any) -> Any:
     if isinstance(right, Months):
         return _add(left, Months(-right.count))
@@ -129,7 +134,7 @@ def _subtract(left: Any, right: Any) -> Any:
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": _add,
     "-": _subtract,
-    "*": operator.mul,
+    "*": _multiply,
 }
 
 

@@ -12,6 +12,8 @@ from spark_cep.columns.vectors import Bytes
 
 def bytes_of(column: pa.Array) -> Bytes:
     """A column of Arrow's texts or bytes, with the same memory."""
+    if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
+        raise TypeError(f"a column of texts or bytes is {column.type}")
     nulls = pc.is_null(column).to_numpy(zero_copy_only=False)
     _, ends, data = column.buffers()
     if data is None or not len(column):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_cep.packing import pack, unpack
+from spark_cep.packing import pack, reading_packet, unpack
 
 Partition = tuple[str, int]
 
@@ -39,4 +39,5 @@ class ControlRecord:
     @classmethod
     def decode(cls, packet: bytes) -> ControlRecord:
         """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes."""
-        return cls.from_json(unpack(packet))
+        with reading_packet():
+            return cls.from_json(unpack(packet))

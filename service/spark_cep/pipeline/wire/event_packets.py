@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.packing import reading_packet
 
 #: Number of the record type.
 TYPE_COLUMN: Final = "event_type"
@@ -18,6 +19,8 @@ TYPE_COLUMN: Final = "event_type"
 MICROS_COLUMN: Final = "micros"
 #: Bits of conditions in one column of whole numbers.
 WORD_BITS: Final = 62
+#: The types of columns that packets of all partitionings have.
+_KINDS: Final = {"time": pa.int64(), "topic": pa.string(), "offset": pa.int64()}
 _LATE_UNTIL: Final = b"spark_cep.late_until"
 
 
@@ -84,9 +87,14 @@ def packet_of(rows: pa.RecordBatch) -> bytes:
 
 
 def rows_of(packet: bytes) -> pa.RecordBatch:
-    """The rows of a packet."""
-    with pa.ipc.open_stream(packet) as reader:
-        return reader.read_next_batch()
+    """The rows of a packet. Raises StateError for other bytes."""
+    with reading_packet(), pa.ipc.open_stream(packet) as reader:
+        rows = reader.read_next_batch()
+        rows.validate(full=True)
+        for name, kind in _KINDS.items():
+            if rows.schema.field(name).type != kind:
+                raise TypeError(f"column {name} is {rows.schema.field(name).type}, not {kind}")
+        return rows
 
 
 def with_late_until(rows: pa.RecordBatch, late_until: int) -> pa.RecordBatch:

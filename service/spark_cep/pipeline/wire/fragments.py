@@ -44,7 +44,14 @@ def whole(rows: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
         if kind != FRAGMENT:
             yield kind, content
             continue
-        identity, of, number, count = _HEAD.unpack_from(content)
+        try:
+            identity, of, number, count = _HEAD.unpack_from(content)
+        except struct.error as error:
+            raise StateError(
+                f"a part of a packet between two stages is damaged: {error}"
+            ) from error
+        if number >= count:
+            raise StateError(f"a packet between two stages has no part {number} of {count}")
         parts = incomplete.setdefault(identity, {})
         parts[number] = content[_HEAD.size :]
         if len(parts) == count:

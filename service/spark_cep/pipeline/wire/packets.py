@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes
-from spark_cep.packing import pack, unpack
+from spark_cep.packing import pack, reading_packet, unpack
 
 #: Between decoding tasks and key groups; ``label``: of the key group.
 PACKET_SCHEMA: Final = pa.schema(
@@ -68,7 +68,8 @@ class EventTimes:
     def decode(cls, packet: bytes) -> EventTimes:
         """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes, as every
         decoder here does."""
-        return cls(tuple(PartitionTime(*each) for each in unpack(packet)))
+        with reading_packet():
+            return cls(tuple(PartitionTime(*each) for each in unpack(packet)))
 
 
 class Unkeyed(NamedTuple):
@@ -114,7 +115,8 @@ class UnkeyedEvents:
     @classmethod
     def decode(cls, packet: bytes) -> UnkeyedEvents:
         """Decode the bytes that :meth:`encode` makes."""
-        return cls(tuple(Unkeyed(*each) for each in unpack(packet)))
+        with reading_packet():
+            return cls(tuple(Unkeyed(*each) for each in unpack(packet)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +132,13 @@ class OutputRecords:
     @classmethod
     def decode(cls, packet: bytes) -> OutputRecords:
         """Decode the bytes that :meth:`encode` makes."""
-        return cls(
-            tuple(
-                (topic, key, value, [(name, content) for name, content in headers])
-                for topic, key, value, headers in unpack(packet)
+        with reading_packet():
+            return cls(
+                tuple(
+                    (topic, key, value, [(name, content) for name, content in headers])
+                    for topic, key, value, headers in unpack(packet)
+                )
             )
-        )
 
 
 class RecordPackets:
@@ -193,16 +196,32 @@ class ResultColumns:
     @classmethod
     def decode(cls, packet: bytes) -> ResultColumns:
         """Decode the bytes that :meth:`encode` makes."""
-        topic, headers, rule, key, *columns = unpack(packet)
-        shared = [[(name, content) for name, content in each] for each in headers]
-        keys, ids, values = (
-            Bytes.of_ends(np.frombuffer(data, np.uint8), np.frombuffer(ends, np.int64))
-            for data, ends in zip(columns[::2], columns[1::2], strict=True)
-        )
-        rule, key = np.frombuffer(rule, np.int64), np.frombuffer(key, np.int64)
-        return cls(topic, shared, rule, key, keys, ids, values)
+        with reading_packet():
+            topic, headers, rule, key, *columns = unpack(packet)
+            shared = [[(name, content) for name, content in each] for each in headers]
+            keys, ids, values = (
+                _texts(*column) for column in zip(columns[::2], columns[1::2], strict=True)
+            )
+            rule, key = np.frombuffer(rule, np.int64), np.frombuffer(key, np.int64)
+            if not len(rule) == len(key) == len(ids) == len(values):
+                raise ValueError("columns of results are not of one length")
+            if _outside(rule, 0, len(shared)) or _outside(key, -1, len(keys)):
+                raise ValueError("a result has headers or a key that are not there")
+            return cls(topic, shared, rule, key, keys, ids, values)
 
     @property
     def size(self) -> int:
         """Bytes of all keys and values."""
         return int(self.values.lengths.sum() + self.keys.sizes(self.key).sum())
+
+
+def _texts(data: bytes, ends: bytes) -> Bytes:
+    """A column out of its bytes. Raises ValueError for ends outside of them."""
+    places = np.frombuffer(ends, np.int64)
+    if not len(places) or places[0] or places[-1] != len(data) or (np.diff(places) < 0).any():
+        raise ValueError("a column has ends outside of its bytes")
+    return Bytes.of_ends(np.frombuffer(data, np.uint8), places)
+
+
+def _outside(numbers: I64, least: int, most: int) -> bool:
+    return bool(((numbers < least) | (numbers >= most)).any())

@@ -14,9 +14,13 @@ import numpy as np
 
 from spark_cep.columns.compilation import inlined
 
-SUM, AVG, MIN, MAX, COUNT = range(2, 7)
+SUM, AVG, MIN, MAX, COUNT, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP = range(2, 11)
 #: By the name in :data:`spark_cep.pattern.expressions.functions.aggregation.AGGREGATES`.
 AGGREGATES: Final = {"SUM": SUM, "AVG": AVG, "MIN": MIN, "MAX": MAX, "COUNT": COUNT}
+#: Of numbers alone, and computed as DOUBLE.
+SPREADS: Final = {
+    "VAR_POP": VAR_POP, "VAR_SAMP": VAR_SAMP, "STDDEV_POP": STDDEV_POP, "STDDEV_SAMP": STDDEV_SAMP,
+}  # fmt: skip
 _LOWER = 0xFFFFFFFF
 
 
@@ -27,6 +31,7 @@ def clear(accumulator):
     accumulator.whole = 0
     accumulator.low = 0
     accumulator.double = 0.0
+    accumulator.squares = 0.0
 
 
 @inlined
@@ -44,6 +49,12 @@ def add(function, of_doubles, whole, double, accumulator):
         if accumulator.given == 1 or (less if function == MIN else greater):
             accumulator.whole = whole
             accumulator.double = double
+    elif function >= VAR_POP:
+        # Welford's method.
+        number = double if of_doubles else np.float64(whole)
+        distance = number - accumulator.double
+        accumulator.double += distance / accumulator.given
+        accumulator.squares += distance * (number - accumulator.double)
     elif function == AVG and not of_doubles:
         accumulator.double += whole
     elif function == SUM and not of_doubles:
@@ -62,6 +73,13 @@ def result(function, of_doubles, accumulator, value):
         value.whole = given
     elif function == AVG:
         value.double = accumulator.double / given
+    elif function >= VAR_POP:
+        fewer = 1 if function in (VAR_SAMP, STDDEV_SAMP) else 0
+        value.null = given <= fewer
+        if given > fewer:
+            value.double = accumulator.squares / (given - fewer)
+            if function >= STDDEV_POP:
+                value.double = np.sqrt(value.double)
     elif function == SUM and not of_doubles:
         low = accumulator.low
         high = accumulator.whole + (low >> 32)

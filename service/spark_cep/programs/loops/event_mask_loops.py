@@ -38,18 +38,42 @@ def _number_of(data, at, end, pool, pool_ends, table):
 
 
 @compiled
-def _number_in(data, at, end, pool, pool_ends, number):
-    """``number`` where that text is in this one, else -1."""
+def border_texts(pool, pool_ends, borders):
+    """Write for each byte of a text of the pool how long the longest beginning of the text is that
+    also ends there, other than all up to there (Knuth, Morris and Pratt, 1977)."""
+    for number in range(len(pool_ends) - 1):
+        first, matched = pool_ends[number], 0
+        for place in range(first, pool_ends[number + 1]):
+            if place == first:
+                borders[place] = 0
+                continue
+            while matched > 0 and pool[place] != pool[first + matched]:
+                matched = borders[first + matched - 1]
+            if pool[place] == pool[first + matched]:
+                matched += 1
+            borders[place] = matched
+
+
+@compiled
+def _number_in(data, at, end, pool, pool_ends, borders, number):
+    """``number`` where that text is in this one, else -1; each byte of this one is passed once."""
     first = pool_ends[number]
     length = pool_ends[number + 1] - first
-    for start in range(at, end - length + 1):
-        if _is_at(data, start, pool, first, length):
-            return number
+    if length == 0:
+        return number
+    matched = 0
+    for place in range(at, end):
+        while matched > 0 and data[place] != pool[first + matched]:
+            matched = borders[first + matched - 1]
+        if data[place] == pool[first + matched]:
+            matched += 1
+            if matched == length:
+                return number
     return np.int64(-1)
 
 
 @compiled
-def number_texts(numbered, data, pool, pool_ends, table, wholes, nulls):
+def number_texts(numbered, data, pool, pool_ends, borders, table, wholes, nulls):
     """Write vectors with the numbers of texts. ``numbered``: the vectors of texts and of numbers,
     the part's place, and its length or its text's number; ``table``: numbers of the pool's texts
     where their hashes lead."""
@@ -63,7 +87,9 @@ def number_texts(numbered, data, pool, pool_ends, table, wholes, nulls):
             at = wholes[event, text] >> 32
             end = at + (wholes[event, text] & 0xFFFFFFFF)
             if place == _ANYWHERE:
-                wholes[event, vector] = _number_in(data, at, end, pool, pool_ends, argument)
+                wholes[event, vector] = _number_in(
+                    data, at, end, pool, pool_ends, borders, argument
+                )
                 continue
             if place == _START:
                 end = min(end, at + argument)

@@ -2,7 +2,8 @@
 
 A program (:mod:`spark_cep.programs.programs`) works on a stack of values. It reads columns of
 the event, and of the events that a partial match has taken: those that ``nodes`` lead back to from
-``last`` (see :data:`spark_cep.matcher.steps.loops.kernel.NODE`).
+``last`` (see :data:`spark_cep.matcher.steps.loops.kernel_tables.NODE`). Aggregates of these events
+are kept in accumulators (:mod:`spark_cep.matcher.steps.loops.accumulators`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import NONE, Table, compiled, inlined, record
 from spark_cep.programs.loops import whole_arithmetic
-from spark_cep.programs.loops.aggregate_loop import add, clear, result
+from spark_cep.programs.loops.aggregate_loop import COUNT, result
 
 # What programs are made of. On DOUBLE, an operation's code is higher by ``DOUBLE``.
 DOUBLE = 64
@@ -41,6 +42,7 @@ CHECK_NONE, CHECK_INT, CHECK_BIGINT = range(3)
 STACK = 64
 #: What a look-back does, beside the aggregates.
 FIRST, LAST = range(2)
+COUNT_DISTINCT = 11
 _DAY = 86_400_000_000
 _LEAST_INT, _MOST_INT = -(1 << 31), (1 << 31) - 1
 
@@ -52,11 +54,13 @@ CONDITION = record(
 #: See :mod:`spark_cep.programs.programs`. A text's ``whole`` is its number, that of a call
 #: its number in the program.
 OPERATION = record(whole="i8", double="f8", code="i4", operand="i4")
-LOOK = record(function="i4", step="i4", column="i4", offset="i4", double="u1")
+#: A look-back's value, read in the rule's accumulator (``NONE``: in the events taken).
+LOOK = record(function="i4", step="i4", column="i4", offset="i4", accumulator="i4", double="u1")
 #: A value on a program's stack, or the accumulator of an aggregate: how many values it was
-#: ``given``, and their sum or the best of them. The sum of whole numbers is in halves, ``whole``
-#: and ``low``, so that only the result's own range counts.
-VALUE = record(whole="i8", double="f8", null="u1", given="i8", low="i8")
+#: ``given``, and their sum, the best of them, or their mean and ``squares`` of distances from it.
+#: The sum of whole numbers is in halves, ``whole`` and ``low``, so that only the result's own range
+#: counts. Of COUNT DISTINCT ``low`` is the values' row in the table of branches.
+VALUE = record(whole="i8", double="f8", null="u1", given="i8", low="i8", squares="f8")
 #: The type of the function that calls Python: number of the call, event, last node, and the place
 #: of the first operand on the stack, where the result goes; gives 1 where it failed, else 0.
 ASK = types.int64(types.int64, types.int64, types.int64, types.int64)
@@ -79,9 +83,12 @@ class Columns(NamedTuple):
 
 
 @compiled
-def holds(condition, last, event, programs, columns, stack, path, nodes, ask):
-    """Return whether a program's condition is true: neither false nor NULL. ``ask`` is what
-    computes the calls of Python (see :data:`ASK`); where one fails, the condition is not true."""
+def holds(
+    condition, last, event, programs, columns, first_accumulator, accumulators, stack, nodes, ask
+):  # fmt: skip
+    """Return whether a program's condition is true: neither false nor NULL. Its accumulators begin
+    at ``first_accumulator``. ``ask`` is what computes the calls of Python (see :data:`ASK`); where
+    one fails, the condition is not true."""
     top = -1
     for row in range(condition.first_operation, condition.end_operation):
         operation = programs.operations[row]
@@ -89,7 +96,16 @@ def holds(condition, last, event, programs, columns, stack, path, nodes, ask):
         if code == LOOK_BACK:
             top += 1
             look = programs.looks[condition.first_look + operation.operand]
-            _look_back(look, last, stack[top], columns, path, nodes)
+            value = stack[top]
+            value.null = 1
+            value.whole = 0
+            value.double = 0.0
+            if look.accumulator == NONE:
+                _look_back(look, last, value, columns, nodes)
+            else:
+                _read_accumulator(
+                    look, accumulators[first_accumulator + look.accumulator], value, columns
+                )
         elif code == CALL:
             top += 1 - operation.operand
             if ask(condition.first_call + operation.whole, event, last, top):
@@ -306,36 +322,40 @@ def _check(check, value):
 
 
 @compiled
-def _look_back(look, last, value, columns, path, nodes):
-    """The value of a look-back over the events taken; NULL where there is none."""
-    value.null = 1
-    value.whole = 0
-    value.double = 0.0
+def _look_back(look, last, value, columns, nodes):
+    """The value of a LAST so far back that no accumulator has it; NULL where there is none."""
     count = 0
     row = last
-    if look.function == LAST:
-        while row != NONE:
-            if look.step == NONE or nodes[row].step == look.step:
-                if count == look.offset:
-                    read(nodes[row].event, look.column, value, columns)
-                    return
-                count += 1
-            row = nodes[row].previous
-        return
     while row != NONE:
         if look.step == NONE or nodes[row].step == look.step:
-            path[count] = nodes[row].event
+            if count == look.offset:
+                _of_event(look, nodes[row].event, value, columns)
+                return
             count += 1
         row = nodes[row].previous
-    if look.function == FIRST:
-        if look.offset < count:
-            read(path[count - 1 - look.offset], look.column, value, columns)
-        return
-    if look.column == NONE:
-        value.whole = count
+
+
+@compiled
+def _read_accumulator(look, accumulator, value, columns):
+    """The value of a look-back whose accumulator has taken all events."""
+    if look.function in (FIRST, LAST):
+        if accumulator.whole != NONE:
+            _of_event(look, accumulator.whole, value, columns)
+    elif look.function in (COUNT, COUNT_DISTINCT):
+        value.whole = accumulator.given
         value.null = 0
-        return
-    _aggregate(look, count, value, columns, path)
+    else:
+        result(look.function, look.double, accumulator, value)
+
+
+@inlined
+def _of_event(look, event, value, columns):
+    """The look-back's column of an event, or, without one, the event's number."""
+    if look.column == NONE:
+        value.whole = event
+        value.null = 0
+    else:
+        read(event, look.column, value, columns)
 
 
 @inlined
@@ -344,16 +364,3 @@ def read(event, column, value, columns):
     value.null = columns.nulls[event, column]
     value.whole = columns.wholes[event, column]
     value.double = columns.doubles[event, column]
-
-
-@compiled
-def _aggregate(look, count, value, columns, path):
-    """Over the first ``count`` events of ``path``, which has the last one first."""
-    column = look.column
-    clear(value)
-    for place in range(count - 1, -1, -1):
-        event = path[place]
-        if not columns.nulls[event, column]:
-            whole, double = columns.wholes[event, column], columns.doubles[event, column]
-            add(look.function, look.double, whole, double, value)
-    result(look.function, look.double, value, value)

@@ -6,15 +6,19 @@ run on. Redirects are not followed: they could lead the token elsewhere.
 
 from __future__ import annotations
 
+import socket
 import ssl
-import time
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 
 from spark_cep.config import RulesUrl
-from spark_cep.errors import ConfigurationError, Problem
+from spark_cep.errors import ConfigurationError, Problem, RulesUnavailableError
 from spark_cep.pattern.document.loading import LoadedRule, examine_documents
 from spark_cep.rules.rule_set import RuleFile
 from spark_cep.rules.sources.source import (
@@ -47,16 +51,24 @@ class HttpsSource:
             raise ConfigurationError(message) from error
         self._tag: str | None = None
         self._body: bytes | None = None
+        self._socket: socket.socket | None = None
 
     def read(self) -> list[RuleFile] | None:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`."""
+        over = threading.Event()
         try:
-            answer = self._asked()
+            with self._deadline(over):
+                answer = self._asked()
         except httpx2.HTTPError as error:
+            if over.is_set():
+                raise self._late() from error
             reason = str(error) or type(error).__name__
             if isinstance(error, httpx2.TransportError) and not _about_certificates(error):
                 raise unavailable(reason, self.name) from error
             raise not_read(reason, self.name) from error
+        if over.is_set():
+            # A body without a length may have ended there.
+            raise self._late()
         if answer is None or answer[0] == self._body:
             return None
         body, tag = answer
@@ -68,12 +80,45 @@ class HttpsSource:
     def close(self) -> None:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`."""
         self._client.close()
+        self._keep(None)
+
+    def _late(self) -> RulesUnavailableError:
+        return unavailable(f"no whole answer in {self._seconds:g} s", self.name)
+
+    def _keep(self, connection: socket.socket | None) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = connection
+
+    def _connected(self, event: str, given: dict[str, Any]) -> None:
+        """Keep a second handle of the connection, which TLS does not take over."""
+        if event == "connection.connect_tcp.complete":
+            self._keep(given["return_value"].get_extra_info("socket").dup())
+
+    @contextmanager
+    def _deadline(self, over: threading.Event) -> Iterator[None]:
+        """End the connection, and set ``over``, when the time for the whole request has passed. The
+        client's own timeouts hold for one wait, and a server can make it wait without end."""
+
+        def end() -> None:
+            over.set()
+            if self._socket is not None:
+                with suppress(OSError):
+                    self._socket.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(self._seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _asked(self) -> tuple[bytes, str | None] | None:
         """The body and its tag; ``None`` when it is the one of before."""
-        deadline = time.monotonic() + self._seconds
         known = {} if self._tag is None else {"If-None-Match": self._tag}
-        with self._client.stream("GET", self._url, headers=known) as answer:
+        tracing = {"trace": self._connected}
+        with self._client.stream("GET", self._url, headers=known, extensions=tracing) as answer:
             if answer.status_code == HTTPStatus.NOT_MODIFIED and known:
                 return None
             if answer.status_code != HTTPStatus.OK:
@@ -87,8 +132,6 @@ class HttpsSource:
                 body += chunk
                 if len(body) > MOST_BYTES:
                     raise too_large(self.name, _WHAT)
-                if time.monotonic() > deadline:
-                    raise unavailable(f"no whole answer in {self._seconds:g} s", self.name)
             return bytes(body), answer.headers.get("ETag")
 
 

@@ -43,17 +43,17 @@ class Cluster:
         )
 
     def offsets(
-        self, partitions: Sequence[Partition], spec: Any, *, committed: bool
+        self, partitions: Sequence[Partition], place: int, *, committed: bool
     ) -> dict[Partition, int]:
         """As the real one; a record's time is its offset."""
         self.asked.append(committed)
         found = {}
         for at in partitions:
             begin, end = self.there[at]
-            if spec in (BEGINNING, END):
-                found[at] = begin if spec is BEGINNING else end
+            if place in (BEGINNING, END):
+                found[at] = begin if place == BEGINNING else end
             else:
-                found[at] = max(begin, spec._value) if spec._value < end else -1
+                found[at] = max(begin, place) if place < end else -1
         return found
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, TopicPartition
 
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, SparkCepError, StartError
@@ -36,24 +35,22 @@ def cluster() -> Cluster:
 
 def planned(cluster: Cluster, code: int, times: int) -> tuple[dict[tuple[str, int], int], float]:
     """Where the next batch ends, when offsets cannot be had so often; and how long it took."""
-    errors = [KafkaException(KafkaError(code))] * times
+    errors = [KafkaError(code)] * times
     there = SimpleNamespace(
         topics={"t": SimpleNamespace(partitions={0: SimpleNamespace(leader=1)})}
     )
 
-    def offset() -> Future[Any]:
-        made: Future[Any] = Future()
-        if errors:
-            made.set_exception(errors.pop())
-        else:
-            made.set_result(SimpleNamespace(offset=9))
-        return made
+    def offsets(wanted: list[TopicPartition], _seconds: float) -> list[Any]:
+        (at,) = wanted
+        error = errors.pop() if errors else None
+        return [SimpleNamespace(topic=at.topic, partition=at.partition, offset=9, error=error)]
 
-    cluster._admin = SimpleNamespace(
+    reader: Any = SimpleNamespace(
         poll=lambda _: None,
         list_topics=lambda _topic, timeout: there,
-        list_offsets=lambda wanted, **_: {at: offset() for at in wanted},
+        offsets_for_times=offsets,
     )
+    cluster._readers[True] = reader
     now = [0.0]
 
     def sleep(seconds: float) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError, StartError
@@ -89,25 +88,22 @@ def test_the_users_own_settings_win(settings: Settings, own: dict[str, str]) -> 
     assert cluster._config.items() >= own.items()
 
 
-def _future(result: Any) -> Future[Any]:
-    made: Future[Any] = Future()
-    if isinstance(result, Exception):
-        made.set_exception(result)
-    else:
-        made.set_result(SimpleNamespace(offset=result))
-    return made
+def _answered(asked: TopicPartition, answer: int | KafkaError) -> Any:
+    """What the client makes of an answer: it leaves the offset where there is none."""
+    error, offset = (answer, asked.offset) if isinstance(answer, KafkaError) else (None, answer)
+    return SimpleNamespace(topic=asked.topic, partition=asked.partition, offset=offset, error=error)
 
 
 @pytest.mark.parametrize(
     ("leader", "answer", "expected"),
     [
         (1, 7, {("t", 0): 7}),
-        (1, KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)), {}),
-        (1, -1001, "the leader of t, partition 0, does not answer"),
+        (1, KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), {}),
+        (1, -1, "the leader of t, partition 0, does not answer"),
         (-1, 7, r"t, partitions \[0\]: no leader"),
         (1, KafkaException(KafkaError(KafkaError._TIMED_OUT)), "does not answer"),
-        (1, KafkaException(KafkaError(KafkaError._NOENT, "no leader")), "no leader"),
-        (1, KafkaException(KafkaError(KafkaError.UNKNOWN_LEADER_EPOCH)), "epoch is newer"),
+        (1, KafkaError(KafkaError._NOENT, "no leader"), "no leader"),
+        (1, KafkaError(KafkaError.UNKNOWN_LEADER_EPOCH), "epoch is newer"),
     ],
 )
 def test_where_partitions_end(
@@ -117,13 +113,20 @@ def test_where_partitions_end(
     offset that there is not), is an outage; one that Kafka does not know is not."""
     cluster = Cluster(settings)
     partitions = {0: SimpleNamespace(leader=leader)}
-    cluster._admin = SimpleNamespace(
+
+    def offsets(wanted: list[TopicPartition], _seconds: float) -> list[Any]:
+        if isinstance(answer, KafkaException):
+            raise answer
+        return [_answered(each, answer) for each in wanted]
+
+    reader: Any = SimpleNamespace(
         poll=lambda _: None,
         list_topics=lambda topic, timeout: SimpleNamespace(
             topics={topic: SimpleNamespace(partitions=partitions)}
         ),
-        list_offsets=lambda wanted, **_: {at: _future(answer) for at in wanted},
+        offsets_for_times=offsets,
     )
+    cluster._readers[False] = reader
     if isinstance(expected, str):
         with pytest.raises(KafkaUnavailableError, match=expected):
             cluster.ends(["t"], [("t", 0)])

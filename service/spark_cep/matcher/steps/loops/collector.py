@@ -13,6 +13,7 @@ from spark_cep.columns.compilation import compiled
 def collect(nodes, partials, finished, matches, timeouts, failures, control):
     """Free the open instance's nodes that nothing points to any more."""
     base, end = control.first_node, control.nodes
+    control.collections += 1
     control.serial += 1
     serial = control.serial
     mark_all(partials, control.partials, base, serial, nodes)

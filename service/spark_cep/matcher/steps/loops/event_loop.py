@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
+from spark_cep.matcher.steps.loops.accumulators import added_up, chain_length, extended, has_room
 from spark_cep.matcher.steps.loops.kernel_tables import (
     BEGINNING_MATCHED,
     ITSELF_MATCHED,
@@ -29,22 +30,24 @@ def apply(
     # Most events leave most partial matches as they are: look before anything is moved.
     touched = count
     for row in range(count):
-        outcome = _outcome(
-            partials[row].state, partials[row].last, event, time, event_class, rule, plans,
-            programs, columns, work, tables, ask, control,
-        )  # fmt: skip
-        if not plans.outcomes[outcome].flags & UNCHANGED:
+        if not rule.sparse:
+            partials[row].outcome = _outcome(
+                partials[row].state, partials[row].last, partials[row].totals, event, time,
+                event_class, rule, plans, programs, columns, work, tables, ask, control,
+            )  # fmt: skip
+        if not plans.outcomes[partials[row].outcome].flags & UNCHANGED:
             touched = row
             break
-    opening = plans.outcomes[
-        _outcome(
-            rule.start, NONE, event, time, event_class, rule, plans, programs, columns, work,
+    if not rule.sparse:
+        control.opening = _outcome(
+            rule.start, NONE, 0, event, time, event_class, rule, plans, programs, columns, work,
             tables, ask, control,
-        )
-    ]  # fmt: skip
+        )  # fmt: skip
+    opening = plans.outcomes[control.opening]
     opens = opening.flags & TAKES
     if touched == count and not opens:
         return
+    answered = touched
     # Partial matches on one node have one start: all of these are looked at for repetitions.
     while 0 < touched < count and partials[touched - 1].first == partials[touched].first:
         touched -= 1
@@ -54,25 +57,28 @@ def apply(
     before = control.finished
     for row in range(touched, count):
         partial = partials[row]
-        outcome = plans.outcomes[
-            _outcome(
-                partial.state, partial.last, event, time, event_class, rule, plans, programs,
-                columns, work, tables, ask, control,
-            )
-        ]  # fmt: skip
+        if row > answered and not rule.sparse:
+            partial.outcome = _outcome(
+                partial.state, partial.last, partial.totals, event, time, event_class, rule, plans,
+                programs, columns, work, tables, ask, control,
+            )  # fmt: skip
+        outcome = plans.outcomes[partial.outcome]
         if outcome.flags & UNCHANGED:
             _stand(
-                partial.state, partial.first, partial.last, partial.deadline, partial.matched,
-                nodes, tables.following, control,
+                partial.state, partial.first, partial.last, partial.totals, partial.deadline,
+                partial.matched, nodes, tables.following, control,
             )  # fmt: skip
         else:
             _follow(
-                outcome, event, time, partial.first, partial.last, partial.matched, rule, plans,
-                work, tables, control,
+                outcome, event, time, partial.first, partial.last, partial.totals, partial.matched,
+                rule, plans, columns, work, tables, control,
             )  # fmt: skip
     if opens:
         tally.started += 1
-        _follow(opening, event, time, event, NONE, NOT_MATCHED, rule, plans, work, tables, control)
+        _follow(
+            opening, event, time, event, NONE, 0, NOT_MATCHED, rule, plans, columns, work, tables,
+            control,
+        )  # fmt: skip
     for row in range(control.following):
         partials[touched + row] = tables.following[row]
     control.partials = touched + control.following
@@ -95,15 +101,15 @@ def apply(
 
 @inlined
 def _outcome(
-    state, last, event, time, event_class, rule, plans, programs, columns, work, tables, ask,
-    control,
+    state, last, totals, event, time, event_class, rule, plans, programs, columns, work, tables,
+    ask, control,
 ):  # fmt: skip
     """Return the effect of the event on a partial match in ``state``: a row of outcomes."""
     answers = np.int64(0)
     if rule.conditions:
         answers = _answers(
-            plans.asked[event_class.first_asked + state], last, event, time, rule, programs,
-            columns, work, tables, ask,
+            plans.asked[event_class.first_asked + state], last, totals, event, time, rule,
+            programs, columns, work, tables, ask,
         )  # fmt: skip
         if rule.sparse:
             return _looked_up(event_class.first_outcome + state, answers, plans.answered, control)
@@ -138,21 +144,46 @@ def answered_at(state, answers):
 def resolved(
     event, time, event_class, rule, plans, programs, columns, work, tables, ask, control
 ):  # fmt: skip
-    """Return whether it is tabled what the event does to all partial matches."""
+    """Find what the event does to each partial match, and to one that may start; returns whether
+    all of it is tabled."""
     for row in range(-1, control.partials):
-        state = rule.start if row < 0 else tables.partials[row].state
-        last = NONE if row < 0 else tables.partials[row].last
+        state, last, totals = rule.start, np.int32(NONE), np.int32(0)
+        if row >= 0:
+            partial = tables.partials[row]
+            state, last, totals = partial.state, partial.last, partial.totals
         outcome = _outcome(
-            state, last, event, time, event_class, rule, plans, programs, columns, work, tables,
-            ask, control,
+            state, last, totals, event, time, event_class, rule, plans, programs, columns, work,
+            tables, ask, control,
         )  # fmt: skip
         if outcome == NONE:
             return False
+        if row < 0:
+            control.opening = outcome
+        else:
+            tables.partials[row].outcome = outcome
     return True
 
 
 @compiled
-def _answers(open_conditions, last, event, time, rule, programs, columns, work, tables, ask):
+def add_up(event_class, rule, plans, columns, tables, control):
+    """Add up what partial matches have taken whose totals a condition asks for. Returns whether
+    there was room for that."""
+    for row in range(control.partials):
+        partial = tables.partials[row]
+        if partial.totals == NONE and plans.asked[event_class.first_asked + partial.state]:
+            length = chain_length(partial.last, tables.nodes)
+            # Beside what the event itself needs.
+            moving = (control.partials + 1) * control.most_moves
+            if not has_room(moving + 1, moving + length, rule, tables, control):
+                return False
+            partial.totals = added_up(partial.last, length, rule, plans, columns, tables, control)
+    return True
+
+
+@compiled
+def _answers(
+    open_conditions, last, totals, event, time, rule, programs, columns, work, tables, ask
+):  # fmt: skip
     """Return the mask of the conditions that are true."""
     answers = np.int64(0)
     number = 0
@@ -161,8 +192,8 @@ def _answers(open_conditions, last, event, time, rule, programs, columns, work, 
             condition = programs.conditions[rule.first_condition + number]
             if condition.first_operation < condition.end_operation:
                 yes = holds(
-                    condition, last, event, programs, columns, tables.stack, tables.path,
-                    tables.nodes, ask,
+                    condition, last, event, programs, columns, totals * rule.accumulators,
+                    tables.accumulators, tables.stack, tables.nodes, ask,
                 )  # fmt: skip
             else:
                 before = work.time_of[tables.nodes[last].event] if last != NONE else time
@@ -175,10 +206,11 @@ def _answers(open_conditions, last, event, time, rule, programs, columns, work, 
 
 @compiled
 def _follow(
-    outcome, event, time, first, last, matched, rule, plans, work, tables, control
+    outcome, event, time, first, last, totals, matched, rule, plans, columns, work, tables, control
 ):  # fmt: skip
     """Apply the event to a partial match, or, where ``last`` is ``NONE``, start one."""
     nodes, time_of = tables.nodes, work.time_of
+    added, of_added = np.int64(NONE), np.int64(NONE)
     for row in range(outcome.first_move, outcome.end_move):
         move = plans.moves[row]
         takes = move.step != PASS
@@ -193,9 +225,17 @@ def _follow(
         deadline = _deadline(time_of[first], time_of[nodes[end].event], rule, state)
         if takes:
             inherited = min(matched, BEGINNING_MATCHED)
-            _stand(move.target, first, end, deadline, inherited, nodes, tables.following, control)
+            if rule.accumulators and totals != NONE and added != end:
+                added = end
+                of_added = extended(totals, move.step, event, rule, plans, columns, tables, control)
+            _stand(
+                move.target, first, end, of_added, deadline, inherited, nodes, tables.following,
+                control,
+            )  # fmt: skip
         elif deadline > time:  # else it could only repeat, and the gap is over
-            _stand(move.target, first, end, deadline, matched, nodes, tables.following, control)
+            _stand(
+                move.target, first, end, totals, deadline, matched, nodes, tables.following, control
+            )
 
 
 @compiled
@@ -244,7 +284,7 @@ def _deadline(first_time, last_time, rule, state):
 
 
 @compiled
-def _stand(state, first, last, deadline, matched, nodes, following, control):
+def _stand(state, first, last, totals, deadline, matched, nodes, following, control):
     """Add a partial match to those that go on, unless it stands there already."""
     known = NONE
     if nodes[last].standing == control.serial:
@@ -260,6 +300,7 @@ def _stand(state, first, last, deadline, matched, nodes, following, control):
     following[row].state = state
     following[row].first = first
     following[row].last = last
+    following[row].totals = totals
     following[row].deadline = deadline
     following[row].matched = matched
     following[row].same = known

@@ -18,9 +18,10 @@ It also returns when it meets a combination of answers of which nobody has said 
 from __future__ import annotations
 
 from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
+from spark_cep.matcher.steps.loops.accumulators import begin, has_room, sweep
 from spark_cep.matcher.steps.loops.collector import collect
-from spark_cep.matcher.steps.loops.event_loop import apply, resolved
-from spark_cep.matcher.steps.loops.release_loop import advance
+from spark_cep.matcher.steps.loops.event_loop import add_up, apply, resolved
+from spark_cep.matcher.steps.loops.release_loop import advance, limit_work
 
 DONE, GROW, DRAIN, RESOLVE = range(4)
 
@@ -42,10 +43,11 @@ def run(plans, programs, columns, work, tables, ask, controls):
             ):  # fmt: skip
                 return GROW
             _open(instance, work, tables, control)
+            begin(rule, plans, tables, control)
         while control.position <= instance.end_event:
             if control.matches + control.timeouts + control.failures >= control.drain_at:
                 return DRAIN
-            if not _has_room(tables, control):
+            if not _has_room(rule, plans, tables, control):
                 return GROW
             closing = control.position == instance.end_event
             time = control.watermark
@@ -60,18 +62,28 @@ def run(plans, programs, columns, work, tables, ask, controls):
             elif not control.paused and time >= rule.effective_from:
                 fed = work.feed[control.position]
                 event_class = plans.classes[fed.event_class]
+                tally = tables.tallies[instance.rule]
+                if (control.partials + 1) * rule.most_cost > rule.most_work:
+                    limit_work(fed.event, event_class, rule, plans, tables, tally, control)
+                    if control.paused:
+                        control.position += 1
+                        continue
+                if rule.accumulators and not add_up(
+                    event_class, rule, plans, columns, tables, control
+                ):
+                    return GROW
                 if rule.sparse and not resolved(
                     fed.event, time, event_class, rule, plans, programs, columns, work, tables,
                     ask, control,
                 ):  # fmt: skip
                     return RESOLVE
-                tally = tables.tallies[instance.rule]
                 tally.events += 1
                 tally.tested += control.partials + 1
                 apply(
                     fed.event, time, event_class, rule, plans, programs, columns, work, tables,
                     ask, tally, control,
                 )  # fmt: skip
+                control.overworked = 0
             control.position += 1
         control.open = 0
         control.instance += 1
@@ -79,7 +91,7 @@ def run(plans, programs, columns, work, tables, ask, controls):
 
 
 @inlined
-def _has_room(tables, control):
+def _has_room(rule, plans, tables, control):
     """Return whether the tables have room for whatever the next event does."""
     if (
         control.nodes + (control.partials + 1) * control.most_moves > len(tables.nodes)
@@ -89,6 +101,13 @@ def _has_room(tables, control):
             tables.nodes, tables.partials, tables.finished, tables.matches, tables.timeouts,
             tables.failures, control,
         )  # fmt: skip
+    if rule.accumulators:
+        moving = (control.partials + 1) * control.most_moves
+        if not has_room(moving, moving, rule, tables, control):
+            sweep(rule, plans, tables, control)
+            # Room for some events, so that this is not done at each of them.
+            if not has_room(3 * moving, 3 * moving, rule, tables, control):
+                return False
     _reckon(control)
     return not (
         control.need_nodes > len(tables.nodes)
@@ -109,6 +128,7 @@ def _open(instance, work, tables, control):
     control.partials = 0
     for row in range(instance.first_partial, instance.end_partial):
         partials[control.partials] = held[row]
+        partials[control.partials].totals = NONE
         control.deadline = min(control.deadline, held[row].deadline)
         control.partials += 1
     control.finished = 0
@@ -122,6 +142,7 @@ def _open(instance, work, tables, control):
     control.position = instance.first_event
     control.first_node = control.nodes
     control.live_nodes = 0
+    control.overworked = 0
     control.open = 1
 
 
@@ -152,7 +173,7 @@ def _reckon(control):
     control.need_finished = control.finished + moving * (control.most_moves + 2)
     control.need_matches = control.matches + control.need_finished
     control.need_timeouts = control.timeouts + control.partials
-    control.need_failures = control.failures + 2 * control.need_finished + 3
+    control.need_failures = control.failures + 3 * control.need_finished + 4
     control.need_kept_partials = control.kept_partials + control.partials
     control.need_kept_finished = control.kept_finished + control.finished + control.partials
 

@@ -10,16 +10,22 @@ NO_SKIP, TO_NEXT, PAST_LAST_EVENT, TO_FIRST, TO_LAST = 0, 1, 2, 3, 4
 DROP_OLDEST, REJECT_NEW, PAUSE_RULE = 0, 1, 2
 UNCHANGED, STOPS, TAKES = 1, 2, 4
 PASS = -1
-SKIP_FAILED, LIMIT_REACHED, MATCH_LIMIT_REACHED = 0, 1, 2
+SKIP_FAILED, LIMIT_REACHED, MATCH_LIMIT_REACHED, WORK_LIMIT_REACHED = 0, 1, 2, 3
 NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = 0, 1, 2
 
 #: A rule. A missing duration is ``FOREVER``, a missing time ``NEVER``; ``tables`` go on at its
-#: ``first_state`` and ``first_condition``.
+#: ``first_state``, ``first_condition`` and ``first_accumulator``; ``distinct`` accumulators are of
+#: COUNT(DISTINCT).
 RULE = record(
     window="i8", cooldown="i8", effective_from="i8", most_partials="i8", most_events="i8",
     most_matches="i8", start="i4", first_state="i4", first_condition="i4", conditions="i4",
-    skip="i4", skip_step="i4", on_limit="i4", error_on_miss="u1", step_gaps="u1", sparse="u1",
+    skip="i4", skip_step="i4", on_limit="i4", first_accumulator="i4", accumulators="i4",
+    distinct="i4", error_on_miss="u1", step_gaps="u1", sparse="u1", most_work="i8", most_cost="i8",
 )  # fmt: skip
+#: What an accumulator takes: see :data:`spark_cep.programs.loops.expression_loop.LOOK`.
+ACCUMULATOR = record(function="i4", step="i4", column="i4", offset="i4", double="u1")
+#: See :mod:`spark_cep.matcher.steps.loops.accumulators`; ``next`` of those that are spare.
+TOTALS = record(next="i4", mark="i4")
 #: A state of a plan; see :class:`spark_cep.compiler.plan.State`.
 STATE = record(gap="i8", taking_gap="i8", absence="u1", live="u1", final="u1")
 #: What an event does to a partial match: rows of ``MOVE``.
@@ -28,8 +34,9 @@ OUTCOME = record(first_move="i4", end_move="i4", flags="u1")
 MOVE = record(step="i4", target="i4", completes="u1")
 #: A kind of event, by what is true of it for a rule. The outcome for a state and the answers of the
 #: rule's iterative conditions is at ``first_outcome + (state << conditions) + answers``, the mask
-#: of those that matter at ``first_asked + state``. Of a ``sparse`` rule, one with many of them, it
-#: is in the table of ``ANSWERED``, at the hash of ``first_outcome + state`` and the answers.
+#: of those that matter at ``first_asked + state``, and so is what these cost. Of a ``sparse`` rule,
+#: one with many of them, it is in the table of ``ANSWERED``, at the hash of ``first_outcome +
+#: state`` and the answers.
 CLASS = record(first_outcome="i4", first_asked="i4")
 ANSWERED = record(state="i8", answers="i8", outcome="i4")
 #: An event that touches an instance's rule.
@@ -41,8 +48,11 @@ INSTANCE = record(
     end_finished="i8", deadline="i8", quiet="i8", events_bound="i8", rule="i4", partials="i4",
     finished="i4", paused="u1", limited="u1",
 )  # fmt: skip
-#: A partial match. ``same`` is the kernel's own.
-PARTIAL = record(deadline="i8", state="i4", first="i4", last="i4", same="i4", matched="u1")
+#: A partial match. ``same``, ``totals`` and ``outcome`` are the kernel's own.
+PARTIAL = record(
+    deadline="i8", state="i4", first="i4", last="i4", same="i4", totals="i4", outcome="i4",
+    matched="u1",
+)  # fmt: skip
 #: A complete match that waits for the skip strategy.
 FINISHED = record(time="i8", first="i4", last="i4")
 #: An event taken, behind ``previous`` (``NONE`` for the first). The other fields are the kernel's
@@ -53,7 +63,7 @@ NODE = record(
 )  # fmt: skip
 MATCH = record(time="i8", instance="i4", first="i4", last="i4")
 TIMEOUT = record(deadline="i8", instance="i4", first="i4", last="i4", matched="u1")
-FAILURE = record(detail="i8", instance="i4", kind="i4", event="i4", last="i4")
+FAILURE = record(detail="i8", work="i8", instance="i4", kind="i4", event="i4", last="i4")
 #: Counts per rule: events, partial matches that they were tested against (with those that might
 #: begin), partial matches begun, those and complete ones that the skip strategy ended, those
 #: dropped by a limit, and matches dropped by a limit.
@@ -66,11 +76,13 @@ CONTROL = record(
         (
             "instance", "position", "watermark", "drain_at", "most_moves",
             "open", "deadline", "quiet", "paused", "limited", "events_bound", "pruned",
-            "serial", "first_node", "live_nodes",
+            "serial", "first_node", "live_nodes", "collections",
             "nodes", "partials", "following", "finished", "matches", "timeouts", "failures",
             "kept_partials", "kept_finished",
             "need_nodes", "need_partials", "need_finished", "need_matches", "need_timeouts",
             "need_failures", "need_kept_partials", "need_kept_finished",
+            "totals", "spare_totals", "first_spare", "branches", "overworked", "opening",
+            "need_totals", "need_accumulators", "need_branches",
             "unresolved_state", "unresolved_answers",
         ),
         "i8",
@@ -80,7 +92,7 @@ CONTROL = record(
 
 class Plans(NamedTuple):
     """The rules: tables of ``RULE``, ``STATE``, ``OUTCOME``, ``MOVE`` and ``CLASS``, and what
-    ``CLASS`` says is in ``outcome_of``, ``answered`` and ``asked``."""
+    ``CLASS`` says is in ``outcome_of``, ``answered``, ``asked`` and ``costs``; ``ACCUMULATOR``."""
 
     rules: Table
     states: Table
@@ -90,6 +102,8 @@ class Plans(NamedTuple):
     outcome_of: I32
     answered: Table
     asked: I64
+    costs: I64
+    accumulators: Table
 
 
 class Work(NamedTuple):
@@ -119,3 +133,6 @@ class Tables(NamedTuple):
     kept_finished: Table
     stack: Table
     path: I32
+    totals: Table
+    accumulators: Table
+    branches: Table

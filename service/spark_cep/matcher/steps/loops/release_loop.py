@@ -21,6 +21,7 @@ from spark_cep.matcher.steps.loops.kernel_tables import (
     SKIP_FAILED,
     TO_FIRST,
     TO_NEXT,
+    WORK_LIMIT_REACHED,
 )
 
 
@@ -209,18 +210,19 @@ def _cut(match, rule, nodes, failures, control):
             target = nodes[row].event
         row = nodes[row].previous
     if rule.error_on_miss and (target == NONE or target == match.first):
-        _fail(SKIP_FAILED, nodes[match.last].event, match.last, 0, failures, control)
+        _fail(SKIP_FAILED, nodes[match.last].event, match.last, 0, 0, failures, control)
     return NEVER if target == NONE else 2 * np.int64(target)
 
 
 @compiled
-def _fail(kind, event, last, detail, failures, control):
+def _fail(kind, event, last, detail, work, failures, control):
     report = failures[control.failures]
     report.instance = control.instance
     report.kind = kind
     report.event = event
     report.last = last
     report.detail = detail
+    report.work = work
     control.failures += 1
 
 
@@ -244,7 +246,7 @@ def settle(event, rule, tables, tally, control):
             control.paused = 1
         tally.dropped += dropped
         if not control.limited:
-            _fail(LIMIT_REACHED, event, NONE, dropped, tables.failures, control)
+            _fail(LIMIT_REACHED, event, NONE, dropped, 0, tables.failures, control)
     too_many = control.matches - first_match > rule.most_matches
     if too_many:
         if rule.on_limit == PAUSE_RULE:
@@ -255,9 +257,50 @@ def settle(event, rule, tables, tally, control):
         dropped = _drop_matches(first_match, rule, tables.matches, control)
         tally.dropped_matches += dropped
         if not control.limited:
-            _fail(MATCH_LIMIT_REACHED, event, NONE, dropped, tables.failures, control)
-    control.limited = beyond or too_many
+            _fail(MATCH_LIMIT_REACHED, event, NONE, dropped, 0, tables.failures, control)
+    control.limited = beyond or too_many or control.overworked
     _refresh_deadline(tables.partials, control)
+
+
+@compiled
+def limit_work(event, event_class, rule, plans, tables, tally, control):
+    """Drop partial matches that would cost an event more work than its rule allows, before it is
+    applied."""
+    partials, costs, first = tables.partials, plans.costs, event_class.first_asked
+    opening = costs[first + rule.start]
+    found = opening
+    for row in range(control.partials):
+        found += costs[first + partials[row].state]
+    if found <= rule.most_work:
+        return
+    before = control.partials
+    work, kept, begin = opening, 0, 0
+    if rule.on_limit == DROP_OLDEST:
+        begin = before
+        while begin and work + costs[first + partials[begin - 1].state] <= rule.most_work:
+            begin -= 1
+            work += costs[first + partials[begin].state]
+        kept = before - begin
+    elif rule.on_limit == REJECT_NEW:
+        while kept < before and work + costs[first + partials[kept].state] <= rule.most_work:
+            work += costs[first + partials[kept].state]
+            kept += 1
+    for row in range(kept):
+        partials[row] = partials[begin + row]
+    control.partials = kept
+    dropped = before - kept
+    if rule.on_limit == PAUSE_RULE:
+        dropped += control.finished
+        control.finished = 0
+        control.paused = 1
+    tally.dropped += dropped
+    if not control.limited:
+        _fail(WORK_LIMIT_REACHED, event, NONE, dropped, found, tables.failures, control)
+    control.overworked = 1
+    control.limited = 1
+    # What is let go skips more.
+    _release(rule, tables, control)
+    _refresh_deadline(partials, control)
 
 
 @compiled

@@ -33,7 +33,8 @@ _MORE_SCALE = 4
 
 class Accumulator(Protocol):
     """One aggregate under way, value by value: so a running aggregate over the rows of a match
-    takes each row once, and not all rows before it again."""
+    takes each row once, and not all rows before it again. A shallow copy (:mod:`copy`) goes on by
+    itself."""
 
     def add(self, value: Any, /) -> None:
         """Take one more value."""

@@ -57,14 +57,19 @@ def _log(first: Any, second: Any = None) -> float | None:
     if second is None:
         return _logarithm(math.log)(first)
     base, value = float(first), float(second)
-    if base <= 0 or value <= 0 or base == 1:
+    if base <= 0 or value <= 0:
         return None
-    return math.log(value) / math.log(base)
+    dividend, divisor = math.log(value), math.log(base)
+    if divisor:
+        return dividend / divisor
+    return dividend * math.inf
 
 
 def power(base: Any, exponent: Any) -> float:
-    """``base`` to the power of ``exponent``, as IEEE 754 has it."""
+    """``base`` to the power of ``exponent``, as Java has it."""
     base, exponent = float(base), float(exponent)
+    if abs(base) == 1 and exponent and not math.isfinite(exponent):
+        return math.nan
     odd = exponent % 2 == 1 if math.isfinite(exponent) else False
     try:
         return math.pow(base, exponent)

@@ -40,7 +40,9 @@ def _right(text: str, count: int) -> str:
 
 
 def _locate(part: str, text: str, position: int = 1) -> int:
-    return text.find(part, position - 1) + 1 if position > 0 else 0
+    if position <= 0:
+        return 0
+    return text.find(part, position - 1) + 1 if part else 1
 
 
 def _split(text: str, separator: str) -> list[str]:

@@ -25,6 +25,7 @@ from spark_cep.pattern.types import BIGINT, DATE, INT, STRING, TIMESTAMP, SqlTyp
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_DAY = timedelta(days=1)
 _DAYS_AND_NUMBER = takes((DATE, TIMESTAMP), INT, gives=DATE)
 _DAYS = takes((DATE, TIMESTAMP), gives=INT)
 _DAY_PART = takes((DATE, TIMESTAMP), STRING, gives=INT)
@@ -105,6 +106,10 @@ def _truncating(word: str, zone: str = "UTC") -> Callable[[Any], Any]:
     return _or_null(run)
 
 
+def _in_months(day: date) -> int:
+    return (day.year * 12 + day.month) * 32 + day.day
+
+
 def _difference(word: str) -> Callable[[Any, Any], int]:
     unit = _unit(word)
     if unit in MICROSECONDS:
@@ -118,14 +123,14 @@ def _difference(word: str) -> Callable[[Any, Any], int]:
 
     def months(start: Any, end: Any) -> int:
         first, last = as_moment(start).astimezone(UTC), as_moment(end).astimezone(UTC)
-        forward = first <= last
-        if not forward:
-            first, last = last, first
-        count = (last.year - first.year) * 12 + last.month - first.month
-        if (last.day, last.time()) < (first.day, first.time()):
-            count -= 1
-        count //= MONTHS[unit]
-        return count if forward else -count
+        day = last.date()
+        if day > first.date() and last.time() < first.time():
+            day -= _DAY
+        elif day < first.date() and last.time() > first.time():
+            day += _DAY
+        # A month has no more than 31 days, so this counts whole months.
+        passed = _in_months(day) - _in_months(first)
+        return (abs(passed) // (32 * MONTHS[unit])) * (1 if passed > 0 else -1)
 
     return months
 

@@ -25,7 +25,6 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(
         ("MATCH_ROWTIME", "MATCH_PROCTIME"), "the column that ORDER BY names, such as LAST(ts)"
     ),
-    "ARRAY": "x IN ('a', 'b'), or a column that is an array",
     "COLLECT_SET": "COLLECT, or COUNT(DISTINCT step.column)",
     "WEEKDAY": "DAYOFWEEK (1 is Sunday)",
     "APPROX_COUNT_DISTINCT": "COUNT(DISTINCT step.column)",

@@ -12,7 +12,6 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from spark_cep.pattern.expressions.canonical import name
 from spark_cep.pattern.expressions.functions import ALIASES, FUNCTIONS, LAMBDAS, SPECIAL_CALLS
-from spark_cep.pattern.expressions.functions.withheld import INSTEAD
 from spark_cep.pattern.expressions.intervals import FORM, Months, interval
 from spark_cep.pattern.expressions.nodes import (
     Call,
@@ -290,8 +289,8 @@ class ExpressionReader:
     def _element(self, tree: Syntax) -> Node:
         container = parts(tree)[0]
         if container.data == "path" and [str(token) for token in words(container)] == ["ARRAY"]:
-            message = "an array cannot be written in an expression"
-            raise refused(message, place(tree), INSTEAD["ARRAY"])
+            allowed = "ARRAY('a', 'b'); or x IN ('a', 'b')"
+            raise refused("ARRAY is a function: it takes parentheses", place(tree), allowed)
         return Call("[]", tuple(map(self.read, parts(tree))), place(tree))
 
     def _subscript(self, tree: Syntax) -> Node:

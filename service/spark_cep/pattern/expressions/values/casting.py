@@ -1,15 +1,11 @@
-"""CAST in Python, equal to Spark's TRY_CAST: what does not fit is NULL.
-
-Dates and timestamps in text are read in a narrower form than Spark's: ``DATE_TEXT`` and
-``TIMESTAMP_TEXT`` are the whole truth.
-"""
+"""CAST in Python, equal to Spark's TRY_CAST: what does not fit is NULL."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -21,6 +17,11 @@ from spark_cep.pattern.expressions.values.arithmetic import (
     EXACT,
     INT_RANGE,
     fit_decimal,
+)
+from spark_cep.pattern.expressions.values.time_texts import (
+    BLANK_AND_CONTROL,
+    date_of,
+    timestamp_of,
 )
 from spark_cep.pattern.types import (
     BIGINT,
@@ -34,17 +35,6 @@ from spark_cep.pattern.types import (
     SqlType,
 )
 
-DATE_TEXT = r"^(?!0000)([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})$"
-"""Day in text; also valid as a Java regular expression."""
-TIMESTAMP_TEXT = (
-    r"^(?!0000)(([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
-    r"(?:[T ]([0-9]{1,2}):([0-9]{1,2})"
-    r"(?::([0-9]{1,2})(?:\.([0-9]{1,9}))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))?)?)?)$"
-)
-"""Point in time in text, UTC unless an offset says otherwise; also a Java regular expression."""
-
-_DATE = re.compile(DATE_TEXT[:-1] + r"\Z")
-_TIMESTAMP = re.compile(TIMESTAMP_TEXT[:-1] + r"\Z")
 _INTEGER = re.compile(r"([+-]?)0*([0-9]+)\Z")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _SPECIAL = {
@@ -59,10 +49,7 @@ _SPECIAL = {
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
 _BLANK = "".join(map(chr, range(0x21)))
-_CONTROL = _BLANK + "\x7f"
 _BIGINT_DIGITS = 19
-_LONGEST_OFFSET = 18
-_LAST_MINUTE = 59
 _PLAIN_FROM, _PLAIN_TO = 1e-3, 1e7
 """Doubles between these are written without an exponent."""
 
@@ -80,7 +67,7 @@ def _in_range(value: int, bounds: tuple[int, int]) -> int | None:
 
 def _to_integer(value: Any, bounds: tuple[int, int]) -> int | None:
     if isinstance(value, str):
-        match = _INTEGER.match(value.strip(_CONTROL))
+        match = _INTEGER.match(value.strip(BLANK_AND_CONTROL))
         if match is None or len(match[2]) > _BIGINT_DIGITS:
             return None
         return _in_range(int(match[1] + match[2]), bounds)
@@ -117,7 +104,7 @@ def _to_decimal(value: Any, target: DecimalType) -> Decimal | None:
 
 def _to_boolean(value: Any) -> bool | None:
     if isinstance(value, str):
-        word = value.strip(_CONTROL).lower()
+        word = value.strip(BLANK_AND_CONTROL).lower()
         return True if word in _TRUE else False if word in _FALSE else None
     return bool(value != 0)
 
@@ -149,6 +136,9 @@ def _double_text(value: float) -> str:
     if not value or _PLAIN_FROM <= abs(value) < _PLAIN_TO:
         text = f"{exact:f}"
         return text if "." in text else f"{text}.0"
+    if len(digits) == 1:
+        # Java writes two digits at least, and the nearest that have two.
+        sign, digits, _ = (exact := Decimal(f"{value:.1e}")).normalize().as_tuple()
     behind = "".join(map(str, digits[1:])) or "0"
     return f"{'-' * sign}{digits[0]}.{behind}E{exact.adjusted()}"
 
@@ -158,13 +148,7 @@ def _to_date(value: Any) -> date | None:
         return value.astimezone(UTC).date()
     if isinstance(value, date):
         return value
-    if not _DATE.match(value):
-        return None
-    year, month, day = map(int, value.split("-"))
-    try:
-        return date(year, month, day)
-    except ValueError:
-        return None
+    return date_of(value)
 
 
 def _to_timestamp(value: Any) -> datetime | None:
@@ -172,23 +156,7 @@ def _to_timestamp(value: Any) -> datetime | None:
         return value
     if isinstance(value, date):
         return as_midnight(value)
-    match = _TIMESTAMP.match(value)
-    if match is None:
-        return None
-    _, year, month, day, hour, minute, second, fraction, side, hours, minutes = match.groups()
-    micros = int(f"{fraction or '0':0<6}"[:6])
-    shift = timedelta()
-    if side:
-        shift = timedelta(hours=int(hours), minutes=int(minutes))
-        if int(minutes) > _LAST_MINUTE or shift > timedelta(hours=_LONGEST_OFFSET):
-            return None
-    zone = timezone(-shift if side == "-" else shift)
-    try:
-        clock = time(int(hour or 0), int(minute or 0), int(second or 0), micros, zone)
-        day = date(int(year), int(month), int(day))
-        return datetime.combine(day, clock).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    return timestamp_of(value)
 
 
 _CASTS: dict[SqlType, Callable[[Any], Any]] = {

@@ -153,8 +153,9 @@ def _time_type(operator: str, left: SqlType, right: SqlType) -> SqlType | None:
         return left if right == YEAR_MONTH else TIMESTAMP
     if operator in "+-" and left == right == DAY_TIME:
         return DAY_TIME
-    if operator == "*" and {left, right} in ({DAY_TIME, INT}, {DAY_TIME, BIGINT}):
-        return DAY_TIME
+    for interval, other in ((left, right), (right, left)):
+        if operator == "*" and interval in _INTERVALS and other in INTEGRAL:
+            return interval
     return None
 
 

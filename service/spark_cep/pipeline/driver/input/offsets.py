@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from spark_cep.config import Settings
 from spark_cep.config.engine import EARLIEST, LATEST
 from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.pipeline.driver.control.source_offset import Ends
-from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END, Cluster, at_time
+from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END, Cluster
 from spark_cep.pipeline.driver.kafka.watch import quick_cluster
 from spark_cep.pipeline.read.ranges import Range
 from spark_cep.pipeline.wire.control import Partition
@@ -96,7 +96,7 @@ class InputOffsets:
         if isinstance(start, dict):
             return self._positions(start, partitions)
         if isinstance(start, datetime):
-            found = self._offsets(partitions, at_time(round(start.timestamp() * 1000)))
+            found = self._offsets(partitions, round(start.timestamp() * 1000))
             none = [at for at, offset in found.items() if offset < 0]
             return found | self._offsets(none, END)
         return self._offsets(partitions, END if start == "latest" else BEGINNING)
@@ -162,9 +162,9 @@ class InputOffsets:
                 return found
             self._sleep(_ASK_AGAIN_SECONDS)
 
-    def _offsets(self, partitions: list[Partition], spec: Any) -> Ends:
+    def _offsets(self, partitions: list[Partition], place: int) -> Ends:
         committed = self._settings.kafka.reads_committed
-        found = self._cluster.offsets(partitions, spec, committed=committed)
+        found = self._cluster.offsets(partitions, place, committed=committed)
         unknown = [at for at in partitions if at not in found]
         if unknown:
             # Brokers learn one after the other of a topic that has just come, or gone.

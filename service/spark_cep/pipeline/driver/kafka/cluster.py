@@ -14,14 +14,15 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
     Consumer,
-    IsolationLevel,
     KafkaError,
     KafkaException,
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # in no list
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from spark_cep.codecs.output.outputs import LARGEST_RECORD
@@ -36,13 +37,15 @@ from spark_cep.pipeline.wire.control import Partition
 
 _log = logger(__name__)
 _SECONDS = 10.0
+#: Nothing is read or committed in its name.
+_GROUP: Final = "spark-cep-offsets"
 #: Kafka's UUID of nothing.
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
 _T = TypeVar("_T")
-#: Places in a partition, for :meth:`Cluster.offsets`.
-BEGINNING: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-END: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+#: Places in a partition, for :meth:`Cluster.offsets`: Kafka's times of its beginning and end.
+BEGINNING: Final = OFFSET_BEGINNING
+END: Final = OFFSET_END
 NO_TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
@@ -66,6 +69,7 @@ class Cluster:
         self._config = dict(settings.kafka.admin_config() if config is None else config)
         self._servers = self._config["bootstrap.servers"]
         self._admin = self._client(AdminClient, self._config)
+        self._readers: dict[bool, Consumer] = {}
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
@@ -78,10 +82,11 @@ class Cluster:
         Raises KafkaUnavailableError when no broker answers for ``topics``, when a partition of them
         has no leader, or when the leader of one of ``partitions`` does not answer.
         """
+        reader = self._reader(committed=False)
         for topic in topics:
             # With a topic's metadata the client also learns of new leaders; from ListOffsets alone
             # it does not.
-            known = self._ask_once(partial(self._admin.list_topics, topic, timeout=self._seconds))
+            known = self._ask_once(partial(reader.list_topics, topic, timeout=self._seconds))
             orphans = [n for n, each in known.topics[topic].partitions.items() if each.leader < 0]
             if orphans:
                 raise KafkaUnavailableError(
@@ -96,11 +101,12 @@ class Cluster:
     ) -> list[Partition]:
         """The partitions of ``topics``, and of those that match a pattern, as far as there are any;
         asked once. Raises KafkaUnavailableError when no broker answers."""
+        reader = self._reader(committed=self._settings.kafka.reads_committed)
         if patterns:
-            asked = [self._ask_once(lambda: self._admin.list_topics(timeout=self._seconds))]
+            asked = [self._ask_once(lambda: reader.list_topics(timeout=self._seconds))]
         else:
             asked = [
-                self._ask_once(partial(self._admin.list_topics, topic, timeout=self._seconds))
+                self._ask_once(partial(reader.list_topics, topic, timeout=self._seconds))
                 for topic in dict.fromkeys(topics)
             ]
         return sorted(
@@ -112,35 +118,32 @@ class Cluster:
         )
 
     def offsets(
-        self, partitions: Sequence[Partition], spec: OffsetSpec, *, committed: bool
+        self, partitions: Sequence[Partition], place: int, *, committed: bool
     ) -> dict[Partition, int]:
-        """Offsets of ``partitions``, but for those that Kafka does not know, asked once; -1 where
-        no record has the time that is asked for. ``committed``: an open transaction is the end.
-        Raises KafkaUnavailableError when a leader does not answer."""
+        """Offsets of ``partitions``, but for those that Kafka does not know, asked once: at their
+        BEGINNING or END, or of the first record with this timestamp (ms) or a later one; -1 where
+        there is none. ``committed``: an open transaction is the end. Raises KafkaUnavailableError
+        when a leader does not answer."""
         if not partitions:
             return {}
-        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        wanted = {TopicPartition(*at): spec for at in partitions}
-        least = 0 if spec in (BEGINNING, END) else -1
+        reader = self._reader(committed=committed)
+        least = 0 if place in (BEGINNING, END) else -1
 
         def listed() -> dict[Partition, int]:
             found = {}
-            asked = self._admin.list_offsets(
-                wanted, isolation_level=level, request_timeout=self._seconds
-            )
-            for at, each in asked.items():
-                try:
-                    offset = each.result(2 * self._seconds).offset
-                except KafkaException as error:
-                    if kind_of(error.args[0]) is ErrorKind.UNKNOWN_TOPIC:
-                        continue
-                    raise
-                if offset < least:  # instead of an error for the time-out
-                    raise KafkaUnavailableError(
-                        f"{self._name}: the leader of {at.topic}, partition {at.partition}, does"
-                        " not answer"
+            # The administration client's list_offsets connects without a pause to a broker that is
+            # down, thousands of times a second.
+            wanted = [TopicPartition(*at, place) for at in partitions]
+            for each in reader.offsets_for_times(wanted, self._seconds):
+                error = each.error
+                if error is not None and kind_of(error) is ErrorKind.UNKNOWN_TOPIC:
+                    continue
+                if error is not None or each.offset < least:  # not touched: nobody answered
+                    silent = error or KafkaError(KafkaError.REQUEST_TIMED_OUT)
+                    raise self._error(
+                        silent, f"the leader of {each.topic}, partition {each.partition},"
                     )
-                found[at.topic, at.partition] = offset
+                found[each.topic, each.partition] = each.offset
             return found
 
         return self._ask_once(listed)
@@ -241,7 +244,7 @@ class Cluster:
         return self._retry(lambda: self._ask_once(request))
 
     def _ask_once(self, request: Callable[[], _T]) -> _T:
-        self._admin.poll(0)
+        self._serve()
         self._noticed.clear()
         try:
             return request()
@@ -252,9 +255,9 @@ class Cluster:
                 f"{self._name} did not answer in {self._seconds:g} s"
             ) from error
 
-    def _error(self, error: KafkaError) -> SparkCepError:
+    def _error(self, error: KafkaError, who: str = "") -> SparkCepError:
         # What is wrong with a connection does not come as the answer, but is told on the side.
-        self._admin.poll(0)
+        self._serve()
         refused = refusal([error, *self._noticed], self._config)
         if refused is not None:
             return ConfigurationError(f"kafka.bootstrap_servers {self._servers}: {refused}")
@@ -262,24 +265,30 @@ class Cluster:
             return unavailable_or(StartError, error, f"{self._name}: {error.str()}")
         down = KafkaError._ALL_BROKERS_DOWN
         errors = [each for each in self._noticed if each.code() != down]
-        return KafkaUnavailableError(
-            f"{self._name} does not answer: {(errors or [error])[-1].str()}"
-        )
+        silent = f"{self._name}: {who}" if who else self._name
+        return KafkaUnavailableError(f"{silent} does not answer: {(errors or [error])[-1].str()}")
 
     @property
     def _name(self) -> str:
         return f"Kafka (kafka.bootstrap_servers {self._servers})"
 
+    def _reader(self, *, committed: bool) -> Consumer:
+        """The client that knows leaders and offsets: it asks with its own isolation level."""
+        if committed not in self._readers:
+            level = "read_committed" if committed else "read_uncommitted"
+            own = {"group.id": _GROUP, "enable.auto.commit": False, "isolation.level": level}
+            self._readers[committed] = self._client(Consumer, self._config | own)
+        return self._readers[committed]
+
+    def _serve(self) -> None:
+        """Have clients say what they have noticed."""
+        for each in (self._admin, *self._readers.values()):
+            each.poll(0)
+
     def _client(self, kind: Callable[[dict[str, Any]], Any], config: dict[str, Any]) -> Any:
         # What goes wrong is raised; librdkafka's own log would go on after we are done.
         config = config | {"log_level": 0, "error_cb": self._noticed.append}
         return made(lambda: kind(config))
-
-
-def at_time(ms: int) -> OffsetSpec:
-    """The first record with this timestamp or a later one."""
-    spec: OffsetSpec = OffsetSpec.for_timestamp(ms)
-    return spec
 
 
 def _made(answers: Mapping[str, Future[None]]) -> None:

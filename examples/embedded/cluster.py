@@ -1,0 +1,83 @@
+"""A Kafka cluster of several brokers (KRaft) as child processes: each is a controller, too, so a
+majority goes on without the others.
+
+Guarantees: those of each :class:`~examples.embedded.broker.EmbeddedBroker`; Kafka's own topics have
+a copy on every broker, so that any one may go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Self
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from examples.embedded.broker import EmbeddedBroker, Member, new_cluster_id
+from examples.embedded.process import free_ports
+
+
+class EmbeddedCluster:
+    """Some brokers: ``with EmbeddedCluster(folder, jars) as cluster: … cluster.bootstrap …``."""
+
+    def __init__(
+        self, folder: Path, jars_folder: Path, *, size: int = 3, heap: str = "256m"
+    ) -> None:
+        ports = dict(enumerate(free_ports(size), start=1))
+        copies = str(size)
+        settings = {
+            "offsets.topic.replication.factor": copies,
+            "transaction.state.log.replication.factor": copies,
+            "transaction.state.log.min.isr": str(size // 2 + 1),
+            # Only when a broker is long away, and never against the wish of a test.
+            "auto.leader.rebalance.enable": "false",
+        }
+        cluster = new_cluster_id()
+        self.brokers = [
+            EmbeddedBroker(
+                folder / f"broker-{number}",
+                jars_folder,
+                settings=settings,
+                heap=heap,
+                member=Member(number, ports, cluster),
+            )
+            for number in ports
+        ]
+        self.bootstrap = ",".join(broker.bootstrap for broker in self.brokers)
+
+    def create_topics(
+        self, topics: Mapping[str, int], config: Mapping[str, str] | None = None
+    ) -> None:
+        """Create topics (name to number of partitions) with a copy on every broker."""
+        new = [
+            NewTopic(name, partitions, len(self.brokers), config=dict(config or {}))
+            for name, partitions in topics.items()
+        ]
+        admin = self.admin()  # must outlive the futures
+        for created in admin.create_topics(new, operation_timeout=30).values():
+            created.result(timeout=30)
+
+    def leads(self, topic: str, partition: int = 0) -> EmbeddedBroker | None:
+        """The broker that leads a partition; None while there is none."""
+        leader = self.admin().list_topics(topic, 10).topics[topic].partitions[partition].leader
+        return self.brokers[leader - 1] if leader > 0 else None
+
+    def admin(self) -> AdminClient:
+        """A new administration client."""
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    def __enter__(self) -> Self:
+        # None of them serves before a majority is there.
+        try:
+            with ThreadPoolExecutor(len(self.brokers)) as pool:
+                list(pool.map(EmbeddedBroker.start, self.brokers))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for broker in self.brokers:
+            broker.kill()
