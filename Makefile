@@ -60,7 +60,7 @@ test-slow: setup ## Run the slow ones of them: answers of Flink and Trino, small
 	JAVA_HOME=/nowhere $(PY) -m pytest -m slow --numprocesses auto --dist worksteal
 
 # Compiled with checks of every index, and kept apart: an access outside of an array is an IndexError.
-# Most of the time is compiling; these reach all loops but those that call librdkafka.
+# Most of the time is compiling; these reach nine loops of ten, none of those that call librdkafka.
 BOUNDS := tests/matcher/test_damaged_state.py tests/codecs/avro/test_record_layout.py tests/columns/test_packed_columns.py \
   tests/columns/test_texts.py tests/programs/test_text_search.py tests/pipeline/state/test_ascii_values.py \
   tests/codecs/output/test_result_columns.py::test_measures_of_all_types
