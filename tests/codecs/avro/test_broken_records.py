@@ -58,6 +58,20 @@ def encode(datum: dict[str, Any]) -> bytes:
 GOOD = encode({"name": "abc", "size": 5})
 
 
+def test_items_with_many_fields_are_not_decoded_again() -> None:
+    """Bytes that would be thousands of times as large as values."""
+    fields = [{"name": f"d{number}", "type": "string", "default": "y"} for number in range(50)]
+    few = {"type": "record", "name": "I", "fields": [{"name": "x", "type": ["null", "int"]}]}
+    many = few | {"fields": [*few["fields"], *fields]}
+    writer, reader = (record(("xs", {"type": "array", "items": items})) for items in (few, many))
+    # A million items of a byte each are announced, and there are fewer.
+    body = b"\x80\x89\x7a" + bytes(100_000)
+    assert "ends early" in explain_undecodable(body, writer, writer)[1]
+    reason, why = explain_undecodable(body, writer, reader)
+    assert reason == Reason.UNDECODABLE
+    assert why.startswith("the body has 100003 bytes, too many to decode again with arrays or maps")
+
+
 @pytest.mark.parametrize(
     ("value", "writer", "reader", "part"),
     [

@@ -21,6 +21,9 @@ from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, Reason
 from spark_cep.errors import shortened
 
 LARGEST_EXPLAINED = 1_000_000
+#: Most fields of the items that so many bytes could be: an item of a byte may have hundreds, null
+#: or by default.
+_MOST_FIELDS = 5_000_000
 
 _DECODE_ERRORS = (
     EOFError,
@@ -49,13 +52,19 @@ def decoding_fault(
 ) -> tuple[Reason, str] | None:
     """Why a record of these bytes cannot be decoded, or ``None`` where it can; never raises.
 
-    Decodes it again, once. The work is bounded: no values beyond ``LARGEST_EXPLAINED`` bytes, and
-    no schemas whose decoding a broken body could make endless (recursive ones, arrays of items
-    without bytes). Bytes behind the record are no fault: every Avro decoder passes over them.
+    Decodes it again, once. The work is bounded: no values beyond ``LARGEST_EXPLAINED`` bytes,
+    fewer where items have many fields, and no schemas whose decoding a broken body could make
+    endless (recursive ones, arrays of items without bytes). Bytes behind the record are no fault:
+    every Avro decoder passes over them.
     """
     if len(body) > LARGEST_EXPLAINED:
         size = f"the body has {len(body)} bytes, too many ({LARGEST_EXPLAINED}) to decode again"
         return Reason.UNDECODABLE, size
+    if _fields_of_items(len(body), writer, reader) > _MOST_FIELDS:
+        return Reason.UNDECODABLE, (
+            f"the body has {len(body)} bytes, too many to decode again with arrays or maps and the"
+            " fields of its schemas"
+        )
     if unsafe := endless(writer):
         return (
             Reason.UNDECODABLE,
@@ -63,6 +72,14 @@ def decoding_fault(
         )
     fault = _explain(body, writer, reader)
     return None if fault is None else (fault[0], shortened(fault[1], LONGEST_DETAIL - 1))
+
+
+def _fields_of_items(size: int, *schemas: AvroSchema) -> int:
+    """Return how many fields there are at most in items of so many bytes."""
+    texts = [schema.text for schema in schemas]
+    if not any(kind in text for text in texts for kind in ('"array"', '"map"')):
+        return 0
+    return size * max(text.count('"name"') for text in texts)
 
 
 def _explain(body: bytes, writer: AvroSchema, reader: AvroSchema) -> tuple[Reason, str] | None:
