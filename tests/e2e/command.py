@@ -106,6 +106,15 @@ class Command:
         """A signal to the command alone."""
         self._process.send_signal(number)
 
+    def signal_all(self, number: signal.Signals) -> None:
+        """A signal to each process of its session, twice to the command: as systemd and `timeout`
+        send it."""
+        found = self.left_behind()
+        self.signal(number)
+        for line in found:
+            with suppress(ProcessLookupError):
+                os.kill(int(line.partition(":")[0]), number)
+
     def hears_signals(self) -> bool:
         """Whether it does something of its own when it is told to stop."""
         status = Path(f"/proc/{self._process.pid}/status").read_text("utf-8")

@@ -122,6 +122,7 @@ def test_a_second_signal(scenario: Scenario) -> None:
         os.kill(_java(command), signal.SIGSTOP)
         command.signal(signal.SIGTERM)
         command.wait_for(lambda: command.events("stopping"))
+        time.sleep(0.4)  # else it is the same signal
         command.signal(signal.SIGTERM)
         last = _last(command, ExitCode.ENDED_AT_ONCE)
     assert last["reason"] == "a second signal came"
