@@ -102,10 +102,6 @@ class Command:
         code = self._process.wait(_SECONDS)
         return code, time.monotonic() - started
 
-    def signal(self, number: signal.Signals) -> None:
-        """A signal to the command alone."""
-        self._process.send_signal(number)
-
     def signal_all(self, number: signal.Signals) -> None:
         """A signal to each process of its session, twice to the command: as systemd and `timeout`
         send it."""
@@ -114,6 +110,10 @@ class Command:
         for line in found:
             with suppress(ProcessLookupError):
                 os.kill(int(line.partition(":")[0]), number)
+
+    def signal(self, number: signal.Signals) -> None:
+        """A signal to the command alone."""
+        self._process.send_signal(number)
 
     def hears_signals(self) -> bool:
         """Whether it does something of its own when it is told to stop."""
