@@ -204,7 +204,8 @@ def test_waiting_for_kafka_at_start(scenario: Scenario) -> None:
         assert "refused" in json.loads(text)["reason"]
         assert command.page("/livez")[0] == 200
         command.signal(signal.SIGTERM)
-        assert command.wait() == ExitCode.DONE
+        # Kafka's client waits ten seconds for an answer.
+        assert command.wait(6.0) == ExitCode.DONE
     document["lifecycle"] = {"startup_limit": "1 second", "backoff": "100 ms"}
     with running(scenario.folder, document) as command:
         assert command.wait() == ExitCode.KAFKA_UNAVAILABLE
