@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
 from typing import Any
 
 import fastavro
@@ -78,19 +79,20 @@ def test_untouched_rules_do_not_depend_on_the_sets_around_them() -> None:
     assert {kind for (kind, _), _ in whole} == {f"{UNTOUCHED} match", f"{UNTOUCHED} timeout"}
 
 
-def test_a_rule_that_comes_is_shown_what_is_read_from_then_on() -> None:
-    """It finds what it would find with this part of the stream alone; untouched rules find the
-    same with it and without."""
+def test_a_rule_that_comes_begins_behind_what_was_read() -> None:
+    """It finds what it would find alone in the events from its beginning on; untouched rules find
+    the same with it and without."""
     added = {**untouched()[0], "id": "changing-0001"}
-    with_it = loaded(added)
     late = [
         Epoch(loaded(), upto(0), upto(20)),
-        Epoch(with_it, upto(20), upto(SECONDS)),
+        Epoch(loaded(added), upto(20), upto(SECONDS)),
     ]
     found = [*expected(STREAM, late)]
     changing = {each for each in found if each[0][0].startswith("changing")}
-    own = [*expected(STREAM, [Epoch(with_it, upto(20), upto(SECONDS))])]
-    whole = [*expected(STREAM, [Epoch(with_it, upto(0), upto(SECONDS))])]
+    begins = datetime.fromtimestamp((max(STREAM.newest(upto(20)).values()) + 1) / 1000, UTC)
+    from_then = loaded({**added, "effective_from": begins.isoformat(timespec="milliseconds")})
+    own = [*expected(STREAM, [Epoch(from_then, upto(0), upto(SECONDS))])]
+    whole = [*expected(STREAM, [Epoch(loaded(added), upto(0), upto(SECONDS))])]
     assert changing == {each for each in own if each[0][0].startswith("changing")}
     assert 0 < len(changing) < sum(name.startswith("changing") for (name, _), _ in whole)
     alone = expected(STREAM, [Epoch(loaded(), upto(0), upto(SECONDS))])

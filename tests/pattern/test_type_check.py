@@ -207,12 +207,11 @@ def test_measures_and_emitted_columns_are_checked() -> None:
         pattern: [{step: a}]
         emit:
           measures: {total: SUM(a.amuont)}
-          events: [amount, tz, amount + 1, "'"]
+          events: [amount, tz]
     """
     found = problems(text)
     assert {problem.span.line for problem in found if problem.span} == {4, 5}
-    assert [underlined(problem) for problem in found][1:3] == ["tz", "amount + 1"]
-    assert found[2].message == "`amount + 1` is not a column"
+    assert [underlined(problem) for problem in found][1:] == ["tz"]
 
 
 def test_merged_records() -> None:

@@ -106,9 +106,10 @@ class RowPatternMatcher:
     def _is_hopeless(self, state: KeyState) -> bool:
         """Whether, behind an attempt that has failed, the next one fails whatever it takes."""
         start = state.next_start
-        if not state.failed or self._runner.near or start >= state.frontier:
+        runner = self._runner
+        if not state.failed or runner.near or runner.ahead or start >= state.frontier:
             return False
-        return not self._runner.may_match(
+        return not runner.may_match(
             state, start, lambda number: self._is_within(state, start, number)
         )
 

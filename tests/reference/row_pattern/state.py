@@ -58,10 +58,10 @@ class KeyState:
     attempt: Attempt | None = None
     time: int = _NO_TIME
     closed: bool = False
-    frontier: int = field(default=-1, repr=False)
-    work: int = field(default=0, repr=False)
-    deadline: int = field(default=_NO_TIME, repr=False)
-    failed: bool = field(default=False, repr=False)
+    frontier: int = field(default=-1, repr=False, compare=False)
+    work: int = field(default=0, repr=False, compare=False)
+    deadline: int = field(default=_NO_TIME, repr=False, compare=False)
+    failed: bool = field(default=False, repr=False, compare=False)
 
     @property
     def end(self) -> int:

@@ -24,6 +24,8 @@ class ThreadRunner:
         self._costs = lowered.program.variables["cost"].tolist()
         #: Whether all conditions say the same of each attempt; the steps of work are not counted.
         self.near = bool(lowered.program.clause[0]["near"])
+        #: Whether conditions read rows behind theirs.
+        self.ahead = bool(lowered.program.clause[0]["ahead"])
         numbers = {variable: number for number, variable in enumerate(plan.query.variables)}
         self._conditions = {
             numbers[variable]: condition(binder, defined)

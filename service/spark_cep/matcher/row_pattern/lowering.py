@@ -21,7 +21,7 @@ from spark_cep.matcher.row_pattern.leaf_programs import LeafProgram, Load, Regis
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.pattern.expressions import And, ColumnPath, Expression, Or, boolean_structure
 from spark_cep.pattern.expressions import Leaf as Part
-from spark_cep.pattern.expressions.nodes import ColumnAt, RowPosition, RowValue
+from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowValue
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
 from spark_cep.programs.loops import expression_loop
 
@@ -125,6 +125,7 @@ class _ProgramLowering:
             # There may be more threads than instructions otherwise; a limit of threads that is met
             # would not be, without those that fail.
             self._failures_last() and len(instructions) <= limits.threads,
+            any(map(_reads_ahead, self._values())),
         )
         sets = np.array(
             [
@@ -285,8 +286,10 @@ class _ProgramLowering:
     def _failures_last(self) -> bool:
         """Return whether an attempt that has come to an instruction before a row fails if an
         earlier one failed from there: conditions read nothing but their row and rows before it.
-        With ``NEXT`` threads wait at several rows."""
-        return all(map(_is_near_value, self._values()))
+        With ``NEXT`` threads wait at several rows; with ``$`` one comes to an instruction again,
+        before the same row."""
+        ends = any(isinstance(each, End) for each in self.plan.program.instructions)
+        return not ends and all(map(_is_near_value, self._values()))
 
     def _values(self) -> Iterable[RowValue]:
         return (v for each in self.plan.query.defines.values() for v in each.row_values)
@@ -329,6 +332,12 @@ def _is_near_value(value: RowValue) -> bool:
         and replace(value.position, shift=0) == RowPosition()
         and value.position.shift <= 0
     )
+
+
+def _reads_ahead(value: RowValue) -> bool:
+    if isinstance(value, RowAggregate):
+        return any(_reads_ahead(v) for each in value.arguments for v in each.row_values)
+    return isinstance(value, ColumnAt) and value.position.shift > 0
 
 
 _PLAIN: Mapping[type[Instruction], int] = {

@@ -152,7 +152,8 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                 return status
             if key.next_start >= control.end:
                 return DONE
-            if control.failed and key.next_start < control.frontier and not clause.near:
+            again = control.failed and key.next_start < control.frontier
+            if again and not clause.near and not clause.ahead:
                 may = may_match(
                     program, programs, columns, rows, work, ask, control, key.next_start,
                     clause.within,

@@ -56,10 +56,12 @@ TO_NEXT_ROW, PAST_LAST_ROW, TO_FIRST, TO_LAST = range(4)
 #: One row: what of the clause and of the limits the loops need. ``within``: ``FOREVER`` for none.
 #: ``first_bits``: a row that has none of them begins no match; 0: any row may. ``words`` of the
 #: registers of a thread; ``keeps``: whether it keeps any, or aggregates. ``near``: whether a failed
-#: attempt says that later ones fail from the same instruction and row.
+#: attempt says that later ones fail from the same instruction and row. ``ahead``: whether
+#: conditions read rows behind theirs, so that an attempt may be open where it cannot match any
+#: more.
 CLAUSE = record(
     within="i8", most_rows="i8", most_threads="i8", most_work="i8", reach="i8", first_bits="i8",
-    rows="i4", skip="i4", target="i4", words="i4", keeps="u1", near="u1",
+    rows="i4", skip="i4", target="i4", words="i4", keeps="u1", near="u1", ahead="u1",
 )  # fmt: skip
 
 #: A key. Rows are numbered from the first that it ever had; those from ``first`` on are kept.
