@@ -45,6 +45,7 @@ say("done")
 HEARD = """say("begins")
 while not signals._received:
     time.sleep(0.01)
+time.sleep(0.4)
 say("heard")"""
 
 
@@ -95,6 +96,16 @@ def test_the_second_signal_ends() -> None:
     code, said, errors = _run("time.sleep(3600)", signal.SIGTERM, signal.SIGINT)
     assert (code, said) == (40, [])
     assert "Traceback" not in errors
+
+
+def test_a_signal_that_comes_twice_at_once() -> None:
+    """`timeout` sends its own to the process and to its group."""
+    work = """say("sent")
+    for _ in range(2):
+        os.kill(os.getpid(), 15)
+        time.sleep(0.02)
+    told.wait()"""
+    assert _run(work)[:2] == (0, ["works", "told", "done"])
 
 
 def test_patience_runs_out() -> None:

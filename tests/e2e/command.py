@@ -102,6 +102,15 @@ class Command:
         code = self._process.wait(_SECONDS)
         return code, time.monotonic() - started
 
+    def signal_all(self, number: signal.Signals) -> None:
+        """A signal to each process of its session, twice to the command: as systemd and `timeout`
+        send it."""
+        found = self.left_behind()
+        self.signal(number)
+        for line in found:
+            with suppress(ProcessLookupError):
+                os.kill(int(line.partition(":")[0]), number)
+
     def signal(self, number: signal.Signals) -> None:
         """A signal to the command alone."""
         self._process.send_signal(number)

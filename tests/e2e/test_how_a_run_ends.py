@@ -90,11 +90,18 @@ def test_nothing_is_wrong(scenario: Scenario) -> None:
     assert [line for line in _lines(command) if line["level"] not in ("debug", "info")] == []
 
 
-def test_the_java_process_is_killed(scenario: Scenario) -> None:
-    """As by the kernel when memory is short: named, with few lines, and a code of its own."""
-    Stream(scenario).send(("k", "a", 0))
+def test_processes_are_killed(scenario: Scenario) -> None:
+    """As by the kernel when memory is short. Without the process that plans the input the query is
+    started again; Java's end is named, with few lines, and has a code of its own."""
+    stream = Stream(scenario)
+    stream.send(("k", "a", 0))
     with running(scenario.folder, _document(scenario)) as command:
-        command.wait_for(lambda: command.events("started"))
+        command.wait_for(lambda: command.events("batch_done"))
+        planner = max(command.processes(b"python -m pyspark.sql.streaming.python_streaming"))
+        os.kill(planner, signal.SIGKILL)
+        command.wait_for(lambda: command.events("source_process_lost"))
+        stream.send(("k", "b", 1))
+        command.wait_for(lambda: len(command.events("batch_done")) > 1)
         before = len(_lines(command))
         os.kill(_java(command), signal.SIGKILL)
         last = _last(command, ExitCode.JAVA_ENDED)
@@ -122,6 +129,7 @@ def test_a_second_signal(scenario: Scenario) -> None:
         os.kill(_java(command), signal.SIGSTOP)
         command.signal(signal.SIGTERM)
         command.wait_for(lambda: command.events("stopping"))
+        time.sleep(0.4)  # else it is the same signal
         command.signal(signal.SIGTERM)
         last = _last(command, ExitCode.ENDED_AT_ONCE)
     assert last["reason"] == "a second signal came"

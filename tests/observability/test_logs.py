@@ -10,9 +10,12 @@ import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import structlog
+from py4j import protocol
+from py4j.java_gateway import GatewayClient
 from pydantic import SecretStr
 
 from spark_cep.observability import logs
@@ -217,3 +220,16 @@ def test_a_terminal_has_short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert "pyspark.sql" in second
     assert "message=odd" in second
+
+
+def test_a_call_that_java_does_not_hear_is_no_line() -> None:
+    """py4j logs it, with its trace, as the root logger; its caller gets the error."""
+    out = io.StringIO()
+    configure("info", "json", out)
+    client = GatewayClient()
+    failing = Mock(side_effect=protocol.Py4JNetworkError("Answer from Java side is empty"))
+    client.deque.append(Mock(send_command=failing))
+    assert client.send_command("c", retry=False) == protocol.ERROR
+    logging.getLogger().warning("of somebody else")
+    (line,) = lines(out)
+    assert line["message"] == "of somebody else"

@@ -21,15 +21,18 @@ _log = logger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # The kernel may give a signal to any thread, and then the main one sleeps on: it must look.
 _LOOK_EVERY_SECONDS = 0.2
+# `timeout` sends its signal to the process and then to its group.
+_SAME_WITHIN_SECONDS = 0.25
 
 
 class StopSignals:
     """Hears signals from when it is made on. ``at_once``: called by the second one, in the handler;
-    it should end the process."""
+    it should end the process. One that comes again within a quarter of a second is the same."""
 
     def __init__(self, at_once: Callable[[], None]) -> None:
         self.at_once = at_once
         self._received: list[int] = []
+        self._first_at = 0.0
         # Its ``put`` takes no lock that the interrupted code may hold, as an event's ``set`` does.
         self._woken: SimpleQueue[None] = SimpleQueue()
         for number in _SIGNALS:
@@ -90,6 +93,11 @@ class StopSignals:
                 continue
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if not self._received:
+            self._first_at = now
+        elif number == self._received[0] and now - self._first_at < _SAME_WITHIN_SECONDS:
+            return
         self._received.append(number)
         if len(self._received) > 1:
             self.at_once()

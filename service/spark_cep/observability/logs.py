@@ -64,6 +64,12 @@ _PROCESS: Final[dict[str, str]] = {}
 _OWN_KEYS: Final = frozenset({"_record", "_from_structlog", "_logger", "_name"})
 
 
+def _told_once(record: logging.LogRecord) -> bool:
+    """False for what py4j logs, as the root, of a call of Java that it cannot send: the caller gets
+    an error, and at the end of a start there is none."""
+    return not (record.name == "root" and record.module == "java_gateway")
+
+
 def configure(
     level: Level = "info", log_format: Format = "auto", stream: TextIO | None = None
 ) -> None:
@@ -94,6 +100,7 @@ def configure(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *render],
         )
     )
+    handler.addFilter(_told_once)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -41,6 +41,18 @@ pattern:
 """
 KAFKA_UNAVAILABLE = "spark_cep.errors.KafkaUnavailableError: no answer"
 HANGS = "it hangs"
+#: As Spark reports it, without most of the frames.
+SOURCE_LOST = """[STREAM_FAILED] Query [id = 1] terminated with exception: {0} SQLSTATE: XXKST
+org.apache.spark.sql.streaming.StreamingQueryException: {0}
+\tat org.apache.spark.sql.execution.streaming.runtime.StreamExecution$$anon$1.run(Unknown)
+Caused by: {1}
+\tat java.base/java.io.DataOutputStream.flush(DataOutputStream.java:128)
+\tat org.apache.spark.sql.execution.python.streaming.{2}(PythonStreamingSourceRunner.scala:234)
+\tat scala.collection.immutable.List.map(List.scala:236)
+"""
+OF_SOURCE = "PythonStreamingSourceRunner.latestOffset"
+KILLED_BEFORE = SOURCE_LOST.format("Broken pipe", "java.io.IOException: Broken pipe", OF_SOURCE)
+KILLED_WITHIN = SOURCE_LOST.format("", "java.io.EOFException", OF_SOURCE)
 NEW_SCHEMAS = f"NewSchemasError: {NewSchemasError(['7', '9'])}"
 
 
@@ -174,6 +186,31 @@ def test_a_query_that_hangs_while_kafka_is_away_is_ended(job: Job) -> None:
     assert [query.stopped for query in job.queries] == [True, False]
     assert job.outages == ["no answer"]
     assert job.restarts("kafka_unavailable") == 1
+
+
+def test_a_lost_source_process_is_started_again(job: Job) -> None:
+    """By another start of the query, a few times without a batch."""
+    job.run(KILLED_BEFORE, KILLED_WITHIN, KILLED_BEFORE, None)
+    assert job.restarts("source_process_lost") == 3
+    with pytest.raises(JobFailedError, match="Broken pipe"):
+        job.run(KILLED_BEFORE)
+    job.batch(0, Counter())
+    job.run(KILLED_BEFORE, None)
+    assert job.restarts("source_process_lost") == 4
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        SOURCE_LOST.format("Broken pipe", "java.io.IOException: Broken pipe", "StateServer.run"),
+        SOURCE_LOST.format("no", "org.apache.spark.SparkException: the reader failed", OF_SOURCE),
+    ],
+)
+def test_not_every_failure_of_input_is_a_lost_process(job: Job, report: str) -> None:
+    """Another connection, and an error that the source itself raised."""
+    with pytest.raises(JobFailedError):
+        job.run(report, None)
+    assert job.ends == [None]
 
 
 def test_any_other_error_ends_the_job(job: Job) -> None:

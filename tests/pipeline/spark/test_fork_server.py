@@ -108,9 +108,12 @@ def test_it_shows_what_it_runs(server: Driver, tmp_path: Path) -> None:
     """Not the driver's command, with which nobody wants to kill it."""
     with _asleep(server, _modules(tmp_path)) as (caller, forked):
         assert _words(forked) == "python -m sleeps"
-        parent = Path(f"/proc/{forked}/stat").read_text().rpartition(")")[2].split()[1]
-        assert _words(int(parent)) == "spark-cep: fork server"
+        assert _words(_parent(forked)) == "spark-cep: fork server"
         caller.kill()
+
+
+def _parent(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def _words(process: int) -> str:
@@ -159,6 +162,27 @@ def test_a_process_ends_with_the_one_that_stands_for_it(server: Driver, tmp_path
     with _asleep(server, _modules(tmp_path)) as (caller, forked):
         assert forked != caller.pid
         caller.kill()
+    _wait_until_gone(forked)
+
+
+def test_java_alone_ends_a_process_with_sigterm(server: Driver, tmp_path: Path) -> None:
+    """It closes the standard input, too. Whoever stops the job sends it to all of its processes,
+    which the driver still needs."""
+    command = [server.interpreter, "-m", "sleeps"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_modules(tmp_path)
+    ) as caller:
+        assert caller.stdin is not None
+        assert caller.stdout is not None
+        forked = int(caller.stdout.readline())
+        for process in (_parent(forked), forked, caller.pid):
+            os.kill(process, signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            caller.wait(1.5)
+        assert _words(forked) == "python -m sleeps"
+        caller.terminate()
+        caller.stdin.close()
+        assert caller.wait(30) == 128 + signal.SIGTERM
     _wait_until_gone(forked)
 
 

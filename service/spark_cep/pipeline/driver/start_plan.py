@@ -63,7 +63,7 @@ def plan_start(run: Run, status: RuleStatus, scratch: Path, stack: ExitStack) ->
     registry = stack.enter_context(Registry.opened(settings.registry, run.retries.sleep))
     rules = RulesAtStart(settings, source, status, retry)
     check_properties(settings.reader_config())
-    cluster = Cluster(settings, retry)
+    cluster = Cluster(settings, run.retries.of_kafka_at_start)
     existing = cluster.topics()
     topics = input_topics(settings, existing)
     begin_topics(run.metrics, topics)

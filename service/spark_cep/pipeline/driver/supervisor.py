@@ -1,9 +1,10 @@
 """Keeps a query running until its input ends or the job is told to stop.
 
 A query that ends with an error is started again from its checkpoint where that helps: when a batch
-met schemas that the plan does not know (the batch runs again, nothing of it was written), and
-when Kafka did not answer. Any other error ends the job. So does the circuit breaker, behind the
-batch that trips it; rules that trip it are paused.
+met schemas that the plan does not know (the batch runs again, nothing of it was written),
+when Kafka did not answer, and when the Python process that plans the input was lost. Any other
+error ends the job. So does the circuit breaker, behind the batch that trips it; rules that trip it
+are paused.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from spark_cep.pipeline.driver.checkpoint.failures import (
     failure,
     kafka_unavailable,
     not_started,
+    source_process_lost,
 )
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.dataflow import Dataflow
@@ -40,6 +42,9 @@ from spark_cep.rules.pauses import Pause
 
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
+#: Starts without a batch after the process that plans the input was lost: as often as Spark starts
+#: a task again.
+_MOST_SOURCES_LOST = 3
 
 
 class _KafkaUnavailableTooLongError(Exception):
@@ -77,6 +82,7 @@ class Supervisor:
         self._partly_written = partly_written
         self._checkpoint = str(flow.settings.state.checkpoint)
         self._query: str | None = None
+        self._sources_lost = 0
 
     def run(self) -> None:
         """Run queries until one ends by itself.
@@ -139,6 +145,12 @@ class Supervisor:
             self._wait_for_kafka(away)
             return
         self._observer.query_ended()
+        lost = None if new else source_process_lost(error)
+        if lost is not None and self._sources_lost < _MOST_SOURCES_LOST:
+            self._sources_lost += 1
+            self._metrics.increment(names.QUERY_RESTARTS, reason="source_process_lost")
+            _log.warning("source_process_lost", reason=lost, attempt=self._sources_lost)
+            return
         if not new:
             self._metrics.increment(names.BATCHES, result="failed")
             self._health.failed("the query failed")
@@ -177,6 +189,7 @@ class Supervisor:
         key_groups = self._flow.settings.state.key_groups
         self._flow.rules.drained(report.drained, key_groups)
         self._outage.batch_done()
+        self._sources_lost = 0
         self._time.batch_done(report)
         return report.total(Count.RECORDS), report.total(Count.BYTES)
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import socket
 import sys
 from typing import NoReturn
@@ -17,6 +19,10 @@ from typing import NoReturn
 #: A process id, and an exit code, on their way from the server.
 NUMBER_BYTES = 4
 _STREAMS = (0, 1, 2)
+#: Java closes the standard input at once.
+_CLOSED_WITHIN_MILLISECONDS = 1000
+#: The time that a process has to end by itself when Java ends it.
+_ENDING_MILLISECONDS = 500
 
 
 def main(address: str, arguments: list[str]) -> NoReturn:
@@ -24,6 +30,7 @@ def main(address: str, arguments: list[str]) -> NoReturn:
     if arguments[:1] == ["-m"]:
         with socket.socket(socket.AF_UNIX) as server:
             if _forked(server, address, arguments[1:]):
+                _end_for_java_alone(server)
                 # Without a code the server has ended, and with it the job.
                 code = server.recv(NUMBER_BYTES, socket.MSG_WAITALL)
                 os._exit(int.from_bytes(code, "big") if code else 1)
@@ -41,6 +48,22 @@ def _forked(server: socket.socket, address: str, command: list[str]) -> bool:
         return bool(server.recv(NUMBER_BYTES, socket.MSG_WAITALL))
     except OSError:
         return False
+
+
+def _end_for_java_alone(server: socket.socket) -> None:
+    """Java ends a process with SIGTERM and closes its standard input. SIGTERM by itself was sent to
+    all processes of the job, whose driver ends the rest."""
+    standard_input, answer = select.poll(), select.poll()
+    standard_input.register(0, 0)
+    answer.register(server, select.POLLIN)
+
+    def told(*_: object) -> None:
+        closed = standard_input.poll(_CLOSED_WITHIN_MILLISECONDS)
+        if closed and not answer.poll(_ENDING_MILLISECONDS):
+            # The server kills the process that has not ended.
+            os._exit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, told)
 
 
 if __name__ == "__main__":

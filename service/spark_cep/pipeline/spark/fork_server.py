@@ -12,6 +12,7 @@ A process is forked while it has one thread: what holds a lock in another would 
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import multiprocessing
@@ -37,14 +38,16 @@ _SOCKET, _INTERPRETER = "fork.sock", "python"
 _STREAMS = 3
 #: A request that is not whole by then is dropped.
 _REQUEST_SECONDS = 5.0
-_CLOSING_SECONDS = 2.0
 _KILLED = 128
 _SPARKS_DAEMON, _OUR_DAEMON = "pyspark.daemon", "spark_cep.pipeline.spark.worker_daemon"
 
 
-def leave_interrupts_to_driver() -> None:
-    """Ctrl-C is for the driver, which ends the rest: for a process that it starts."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def leave_signals_to_driver() -> None:
+    """Ignore Ctrl-C and SIGTERM, which whoever stops the job may send to all of its processes: the
+    driver, which needs the others until its batch is done, ends them. To be called in a process
+    that the driver starts; what that starts inherits it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def may_fork() -> bool:
@@ -84,6 +87,8 @@ class ForkServer:
         if may_fork():
             self._process = ForkProcess(target=_serve, args=(self._listening, output), daemon=True)
             self._process.start()
+            # Python's own end of child processes sends SIGTERM, and waits.
+            atexit.register(self.close)
         self._listening.close()
 
     def close(self) -> None:
@@ -91,8 +96,6 @@ class ForkServer:
         self._listening.close()
         if self._process is None:
             return
-        self._process.terminate()
-        self._process.join(_CLOSING_SECONDS)
         self._process.kill()
         self._process.join()
 
@@ -228,14 +231,13 @@ class _ForkServer:
             self._selector.unregister(client)
             client.close()
             with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGTERM)
+                os.kill(child, signal.SIGKILL)
 
 
 def _serve(listening: socket.socket, output: int) -> None:
     """Serve at a socket that listens, in a process that has just been forked from the driver."""
     setproctitle("spark-cep: fork server")
-    leave_interrupts_to_driver()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    leave_signals_to_driver()
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         os.dup2(output, number)
         assert isinstance(stream, io.TextIOWrapper)

@@ -24,7 +24,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
 from spark_cep.errors import JavaEndedError, SparkCepError, StartError
-from spark_cep.pipeline.spark.fork_server import ForkServer, leave_interrupts_to_driver
+from spark_cep.pipeline.spark.fork_server import ForkServer, leave_signals_to_driver
 from spark_cep.pipeline.spark.java import check_java, check_version
 from spark_cep.pipeline.spark.preloading import load
 from spark_cep.pipeline.spark.private_api import gateway
@@ -76,7 +76,7 @@ class LaunchedJvm:
             stdout=self._output,
             stderr=self._output,
             env=os.environ | environment,
-            preexec_fn=leave_interrupts_to_driver,  # noqa: PLW1509  as PySpark does
+            preexec_fn=leave_signals_to_driver,  # noqa: PLW1509  as PySpark does
         )
         _launched.append(self._process)
 

@@ -10,6 +10,7 @@ share it with their daemon, memory included, and no collection looks at it.
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable
 from importlib import import_module
@@ -32,7 +33,16 @@ def ends_when_disconnected(
     return run
 
 
+def leave_signals_as_they_are() -> None:
+    """Keep Spark's own code from hearing signals that are left to the driver: it would end this
+    process or a worker. This one ends when Java closes its standard input."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+        # What is blocked is not delivered, whatever the handler; workers inherit it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
+
+
 if __name__ == "__main__":
+    leave_signals_as_they_are()
     become_worker()
     daemon = import_module("pyspark.daemon")
     daemon.worker = ends_when_disconnected(daemon.worker)  # type: ignore[attr-defined]

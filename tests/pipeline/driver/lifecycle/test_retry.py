@@ -4,7 +4,9 @@ ends."""
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import pytest
 import structlog
@@ -135,3 +137,26 @@ def test_backoff_must_fit() -> None:
     """The first wait is not longer than the longest."""
     with pytest.raises(ValueError, match="the first wait is longer than the longest"):
         Lifecycle.model_validate({"backoff": "1 minute"})
+
+
+def test_an_attempt_of_kafka_is_left_when_told_to_stop(
+    retries: RetryPolicies, stop: threading.Event
+) -> None:
+    """Its answer is not waited for; until then it is asked as often as anything else."""
+    assert retries.of_kafka_at_start(lambda: "answer") == "answer"
+    with pytest.raises(ConfigurationError, match="refused"):
+        retries.of_kafka_at_start(Mock(side_effect=ConfigurationError("refused")))
+    asked = Mock(side_effect=[KafkaUnavailableError("no answer"), "answer"])
+    assert retries.of_kafka_at_start(asked) == "answer"
+
+    never = threading.Event()
+
+    def hangs() -> None:
+        stop.set()
+        never.wait(60)
+
+    began = time.monotonic()
+    with pytest.raises(StopRequestedError):
+        retries.of_kafka_at_start(hangs)
+    never.set()
+    assert time.monotonic() - began < 10

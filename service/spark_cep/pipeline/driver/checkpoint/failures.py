@@ -24,6 +24,12 @@ from spark_cep.errors import (
 from spark_cep.pipeline.driver.checkpoint.state_faults import state_fault
 
 KAFKA_UNAVAILABLE: Final = re.compile(r"spark_cep\.errors\.KafkaUnavailableError: [^\n]*")
+#: A connection that breaks off. An error of the source itself would come through it.
+_SOURCE_LOST: Final = re.compile(
+    r"^Caused by: (java\.(?:io|net|nio)\.[\w.]+[^\n]*)(?:\n\s+at [^\n]+)*?"
+    r"\n\s+at [\w.]+\.PythonStreamingSourceRunner\.",
+    re.MULTILINE,
+)
 #: Ours, that tasks and the source of the input raise.
 _OURS: Final = (StateError, TakenOverError, OutputError, ConfigurationError, StartError)
 
@@ -60,8 +66,18 @@ def failure(error: PySparkException, checkpoint: str) -> SparkCepError:
 
 def kafka_unavailable(error: PySparkException) -> KafkaUnavailableError | None:
     """The error as KafkaUnavailableError, when the query failed because Kafka did not answer."""
-    trace = str(getattr(error, "_stackTrace", None) or "")
-    return kafka_unavailable_in(f"{error}\n{trace}")
+    return kafka_unavailable_in(_report(error))
+
+
+def source_process_lost(error: PySparkException) -> str | None:
+    """Java's words, when the query failed because the Python process that plans its input has
+    ended; else None."""
+    found = _SOURCE_LOST.search(_report(error))
+    return found and found[1].strip()
+
+
+def _report(error: PySparkException) -> str:
+    return f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
 
 
 def not_started(checkpoint: str, error: PySparkException | Py4JJavaError) -> SparkCepError:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol, TypeVar
@@ -38,6 +40,7 @@ from spark_cep.observability.logs import logger
 _log = logger(__name__)
 _T = TypeVar("_T")
 
+_LOOK_EVERY_SECONDS: Final = 0.1
 UNAVAILABLE: Final = (KafkaUnavailableError, RegistryUnavailableError, RulesUnavailableError)
 
 
@@ -72,6 +75,29 @@ class RetryPolicies:
         at the limit.
         """
         return self._ask(request, self.settings.startup_limit / 1000)
+
+    def of_kafka_at_start(self, request: Callable[[], _T]) -> _T:
+        """Do as :meth:`at_start`, and do not wait for an attempt's end when told to stop: a client
+        of Kafka waits ten seconds for an answer. ``request`` runs in a thread that is left to
+        itself then, and uses nothing that others close."""
+        return self.at_start(lambda: self._unless_stopped(request))
+
+    def _unless_stopped(self, request: Callable[[], _T]) -> _T:
+        answer: Future[_T] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(request())
+            except BaseException as error:  # noqa: BLE001  raised where it is waited for
+                answer.set_exception(error)
+
+        context = copy_context()  # with what log lines say of the run
+        threading.Thread(target=lambda: context.run(ask), name="asks-kafka", daemon=True).start()
+        while not answer.done():
+            wait([answer], _LOOK_EVERY_SECONDS)
+            if self.stop.is_set() and not answer.done():
+                raise StopRequestedError
+        return answer.result()
 
     def while_running(self, request: Callable[[], _T]) -> _T:
         """Do as :meth:`at_start`, up to ``lifecycle.outage_limit``."""
