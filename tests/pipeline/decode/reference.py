@@ -295,8 +295,6 @@ class _Reference:
             **slots,
         }
         missed = any(isinstance(rule.plan, Plan) for rule in wanting)
-        if self._options.keep_all:
-            missed = part.needs_key(event_type.input)
         return None in texts, missed, keep, relevant, found
 
 

@@ -179,7 +179,7 @@ class Decoder:
             missing = np.logical_or.reduce([t.missing for t in texts] or [~timed])
             unkeyed.append(missing & ~_of_types(part.takes_null, of))
             lacking = np.flatnonzero(missing & _of_types(part.needs_key, of) & timed)
-            if len(lacking) and not self.keep_all:
+            if len(lacking):
                 # Where no step could take an event, nobody misses its key.
                 taken_by_step = self._relevant(part, part.of_steps, words[lacking])[:, 1]
                 lacking = lacking[taken_by_step]
