@@ -450,8 +450,8 @@ def test_a_condition_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("keep_all", [False, True])
 def test_a_key_that_nobody_misses(keep_all: bool) -> None:
-    """An event without a key is a fault where a step of a rule with that key could take it, also where
-    all late events are wanted."""
+    """An event without a key is a fault where a step of a rule with that key could take it, also
+    where all late events are wanted."""
     written = parse(json.dumps(avro_record("t.Event", k=["null", "string"], n="long")), "keys")
     of_keys = EventType(0, "events", "t.Event", written, ("t",), KAFKA_TIMESTAMP, "auto")
     catalogue = ResolvedSchemas((of_keys,), {1: (WriterSchema(1, written, None, 0),)})
