@@ -66,15 +66,15 @@ class ThreadRunner:
         while stack:
             thread = stack.pop()
             row = attempt.start + len(thread.labels)
+            place = thread.at, row, self._distinct(thread)
+            if place in seen:
+                continue
+            seen.add(place)
             if not self.near:
                 state.work += 1
                 if state.work > self._most_work:
                     attempt.limit = f"more than {self._most_work} steps of work"
                     return
-            place = thread.at, row, self._distinct(thread)
-            if place in seen:
-                continue
-            seen.add(place)
             if isinstance(self._program.instructions[thread.at], Done):
                 attempt.found = thread
                 break
