@@ -388,8 +388,8 @@ def test_work_does_not_depend_on_batches(
     data: st.DataObject,
     work: int,
 ) -> None:
-    """A limit of work is met at the same rows, however these are cut. The reference is not asked: it
-    begins attempts at rows that the compiled loops know to begin none."""
+    """A limit of work is met at the same rows, however these are cut. The reference is not asked:
+    it begins attempts at rows that the compiled loops know to begin none."""
     limits = RowPatternLimits(work=work)
     at_once, cut, made = _OneKey(plan, limits), _OneKey(plan, limits), Both(plan)
     now = 0
