@@ -39,7 +39,7 @@ class PartitionRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowFold:
-    """What is made of a match's rows of some variables, row by row. ``add`` gives the result with
+    """A value made of a match's rows of some variables, row by row. ``add`` gives the result with
     one more row, and may change what it is given; ``copied`` is safe from that. ``ahead``: what a
     row gives depends on what rows behind it are matched as."""
 

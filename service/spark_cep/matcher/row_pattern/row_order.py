@@ -61,7 +61,7 @@ def _ranks(column: Vector, descending: bool, nulls_first: bool) -> tuple[NDArray
 
 
 def _values(column: Vector) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    """Which values of a column are NULL, and the others, as NumPy can sort them."""
+    """Flags of the values of a column that are NULL, and the others, as NumPy can sort them."""
     if isinstance(column, Numbers):
         return column.nulls, column.values[~column.nulls]
     given: list[Any]

@@ -1,4 +1,4 @@
-"""What the conditions of rules of steps need beside their programs: accumulators, and work."""
+"""Accumulators and work of the conditions of rules of steps."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from spark_cep.pattern.expressions.nodes import Column, Literal, Node
 from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.expressions.reading.plain_row import PlainRow
 from spark_cep.pattern.expressions.reading.row_scope import RowPatternScope
-from spark_cep.pattern.sql.outputs import ResultColumns
+from spark_cep.pattern.sql.outputs import StatementColumns
 from spark_cep.pattern.sql.program_size import MAX_PROGRAM, program_size
 from spark_cep.pattern.sql.query import Measure, Query, Sort
 from spark_cep.pattern.sql.row_pattern import Exclusion, PatternVariable, Permutation, Span, walk
@@ -105,7 +105,7 @@ class Analysis:
         if target is not None:
             known = self._known(target, self._unions, "pattern variables")
             target_variables = self._unions[known] if known else ()
-        result = ResultColumns(statement, self._event, partition, order, measures)
+        result = StatementColumns(statement, self._event, partition, order, measures)
         outputs = result.selected()
         result.check_order()
         self.problems += result.problems

@@ -100,7 +100,7 @@ def around_clause(text: str, code: str) -> tuple[str, list[TextProblem]]:
 
 
 def _in_from(text: str, code: str, begins: int, ends: int) -> tuple[TextProblem | None, int]:
-    """What cannot stand in FROM, which reaches from ``begins`` to ``ends``, and its place."""
+    """Return the part of FROM (from ``begins`` to ``ends``) that cannot stand there, and its place."""
     opened = _OPENED.match(code, begins, ends)
     if opened is not None:
         start = opened.end() - 1
@@ -123,7 +123,7 @@ def _in_from(text: str, code: str, begins: int, ends: int) -> tuple[TextProblem 
 
 
 def _sub_query(code: str, start: int, end: int) -> TextProblem | None:
-    """What a sub-query has beyond an input and a condition on its rows."""
+    """Return the part of a sub-query that is neither an input nor a condition on its rows."""
     bracket = (start, start + 1)
     if not _SELECT.match(code, start, end):
         return TextProblem("a sub-query cannot stand in FROM", bracket, _INSTEAD["("])

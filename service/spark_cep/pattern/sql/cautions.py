@@ -191,7 +191,7 @@ def _later_rows(query: Query) -> Iterator[TextProblem]:
 
 
 def _of_later_rows(expression: Expression) -> Iterator[Node]:
-    """What an expression reads of rows behind the current one."""
+    """Yield the parts of an expression that read rows behind the current one."""
     for node in walk(expression.node):
         value = node.value if isinstance(node, RowReference) else None
         position = value.position if isinstance(value, (ColumnAt, ClassifierAt)) else None

@@ -30,7 +30,7 @@ _IN_MEASURES = "in MEASURES, with a name that SELECT takes"
 _ORDER = "no ORDER BY behind the clause: matches of a key go out in the order of their first rows"
 
 
-class ResultColumns:
+class StatementColumns:
     """The columns that a statement's SELECT takes, and the ``problems`` of SELECT and of ORDER BY
     behind the clause. ``respelt``: the places of columns that SELECT computes with and that the
     events spell otherwise, and their spelling there."""

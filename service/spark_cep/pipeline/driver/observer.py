@@ -139,7 +139,7 @@ class Observer:
         return report
 
     def _behind(self, sign: int) -> float:
-        """How far the watermark is behind the clock, or, with ``sign`` -1, ahead of it."""
+        """Seconds that the watermark is behind the clock, or, with ``sign`` -1, ahead of it."""
         behind = sign * (time.time() - self._watermark)
         # Of 0 and NaN max() gives 0, and a job that knows nothing would seem to be up to date.
         return behind if math.isnan(behind) else max(0.0, behind)

@@ -96,7 +96,7 @@ class KeyGroup:
 
     @property
     def partly_used(self) -> int:
-        """How many dead letters of this batch are of events that other rules could use."""
+        """The number of dead letters of this batch whose events other rules could use."""
         return self._events.partly_used
 
     def late_events(self) -> Iterator[LateEvent]:

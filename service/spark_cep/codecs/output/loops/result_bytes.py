@@ -75,7 +75,7 @@ def _steps_taken(step, first, end):
 
 @inlined
 def _put_optional(out, at, number, data, places):
-    """Whether there is a text with this number, and the text."""
+    """Put down whether there is a text with this number, and the text."""
     out[at] = number >= 0
     at += 1
     if number >= 0:

@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Tried:
     """One thing that was tried: what was found, or why it cannot be used."""
 
     what: str
@@ -40,7 +40,7 @@ class Finding:
     error: SparkCepError | None = None
 
 
-def examine(settings: Settings, seconds: float = _SECONDS) -> Iterator[Finding]:
+def examine(settings: Settings, seconds: float = _SECONDS) -> Iterator[Tried]:
     """Try Java, Kafka, topics, rules, the registry, the checkpoint and the pages; ``seconds``: how
     long Kafka has for each answer. What needs one that failed is not tried."""
     examination = _Examination(settings, seconds)
@@ -53,7 +53,7 @@ class _Examination:
     def __init__(self, settings: Settings, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
-        self.new: list[Finding] = []
+        self.new: list[Tried] = []
 
     def steps(self) -> Iterator[object]:
         """Yield after each thing that was tried."""
@@ -75,9 +75,9 @@ class _Examination:
         try:
             answer = ask()
         except SparkCepError as error:
-            self.new.append(Finding(what, error=error))
+            self.new.append(Tried(what, error=error))
             return None
-        self.new.append(Finding(what, shown(answer)))
+        self.new.append(Tried(what, shown(answer)))
         return answer
 
     def _topics(self) -> list[str]:
