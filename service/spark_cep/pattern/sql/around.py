@@ -100,7 +100,7 @@ def around_clause(text: str, code: str) -> tuple[str, list[TextProblem]]:
 
 
 def _in_from(text: str, code: str, begins: int, ends: int) -> tuple[TextProblem | None, int]:
-    """Return the part of FROM (from ``begins`` to ``ends``) that cannot stand there, and its place."""
+    """Return what cannot stand in FROM, from ``begins`` to ``ends``, and its place."""
     opened = _OPENED.match(code, begins, ends)
     if opened is not None:
         start = opened.end() - 1
