@@ -14,7 +14,7 @@ from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.signals import StopSignals
 from spark_cep.cli.terminal import ConfigFile, print_error
 from spark_cep.config import Settings, load
-from spark_cep.observability.logs import as_json, configure, identify, logger
+from spark_cep.observability.logs import as_json, configure, identify, logger, new_run_id
 from spark_cep.observability.standard_error import take_in_exceptions, take_in_standard_error
 from spark_cep.observability.start_clock import Phase, StartClock, of_this_process
 
@@ -41,9 +41,11 @@ def run(config: ConfigFile) -> None:
     try:
         settings = load(config)
         configure(settings.observability.log_level, settings.observability.log_format)
+        run_id = new_run_id()
+        identify(run_id)
         # Java and Spark, which come next, take seconds.
         _log.info("starting", version=__version__, config=str(config))
-        _run(settings, start, ending, signals)
+        _run(settings, run_id, start, ending, signals)
     except Exception as error:  # noqa: BLE001  reported, whatever it is
         if not as_json():
             print_error(error)
@@ -60,7 +62,9 @@ def _end(ending: Ending, code: ExitCode, reason: str) -> NoReturn:
     os._exit(code)
 
 
-def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSignals) -> None:
+def _run(
+    settings: Settings, run_id: str, start: StartClock, ending: Ending, signals: StopSignals
+) -> None:
     # Spark is slow to import, and `check` does without it. What is not needed to launch Java waits.
     from spark_cep.pipeline.driver.lifecycle.scratch import scratch_folder
     from spark_cep.pipeline.spark.jvm import end_jvm
@@ -72,7 +76,7 @@ def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSig
             spark = StartingSpark(settings, scratch, start.meanwhile)
             # What is for people stands on standard error itself.
             (take_in_standard_error if as_json() else take_in_exceptions)()
-            service = _serve(settings, start, spark, ending, signals)
+            service = _serve(settings, run_id, start, spark, ending, signals)
     finally:
         end_jvm()
     ending.done("stopped as asked" if service.told_to_stop else "the end of the input is reached")
@@ -80,6 +84,7 @@ def _run(settings: Settings, start: StartClock, ending: Ending, signals: StopSig
 
 def _serve(
     settings: Settings,
+    run_id: str,
     start: StartClock,
     spark: StartingSpark,
     ending: Ending,
@@ -94,11 +99,10 @@ def _serve(
     observability = settings.observability
     metrics = Metrics(observability.max_rule_labels)
     health = Health(observability.stall_limit, pages=observability.pages_url)
-    service = Service(settings, metrics, health, spark=spark, start=start)
+    service = Service(settings, metrics, health, spark=spark, start=start, run_id=run_id)
     start.done(Phase.IMPORTS)
     gc.freeze()
     gc.enable()
-    identify(service.run_id)
     ending.last_batch = lambda: service.last_batch
     server: HealthServer | None = None
     if observability.metrics_port:

@@ -13,6 +13,7 @@ run of a process that has but one is known to all its threads.
 from __future__ import annotations
 
 import logging
+import secrets
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -173,6 +174,11 @@ def bound(
         **{name: value for name, value in given.items() if value is not None}
     ):
         yield
+
+
+def new_run_id() -> str:
+    """Return an id for a run."""
+    return secrets.token_hex(6)
 
 
 def identify(run: str) -> None:

@@ -39,7 +39,7 @@ _log = logger(__name__)
 class Service:
     """One run of the service. ``on_batch`` is called after each batch; ``spark`` is a session to
     use, and to leave running, or one that starts already, instead of one that ``run`` starts. The
-    log calls this run ``run_id``."""
+    log calls this run ``run_id``; without one it gets its own."""
 
     def __init__(
         self,
@@ -49,15 +49,15 @@ class Service:
         on_batch: Callable[[BatchReport], None] = lambda _: None,
         spark: SparkSession | StartingSpark | None = None,
         start: StartClock | None = None,
+        run_id: str | None = None,
     ) -> None:
-        self._run = Run(settings, metrics, health, start)
+        self._run = Run(settings, metrics, health, start, run_id)
         self._spark = spark
         self._rules = RuleStatus(self._run.metrics)
         # At once: a job that waits for Kafka before Spark is up is to be seen, too.
         build = (__version__, platform.python_version(), pyspark.__version__)
         self._run.metrics.replace(names.BUILD, {build: 1})
         self._observer = Observer(self._run, self._rules, on_batch)
-        self.run_id = self._run.id
 
     def stop(self) -> None:
         """Ask the service to end after the batch in flight. Safe in a signal handler."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-import uuid
 
 from spark_cep.config import Settings
 from spark_cep.errors import CircuitBreakerError, GraceError
 from spark_cep.observability.health import Health
+from spark_cep.observability.logs import new_run_id
 from spark_cep.observability.metrics import Metrics
 from spark_cep.observability.start_clock import StartClock
 from spark_cep.pipeline.driver.lifecycle.circuit_breaker import CircuitBreaker
@@ -25,8 +25,9 @@ class Run:
         metrics: Metrics | None = None,
         health: Health | None = None,
         start: StartClock | None = None,
+        run_id: str | None = None,
     ) -> None:
-        self.id = uuid.uuid4().hex[:12]
+        self.id = run_id or new_run_id()
         self.settings = settings
         self.metrics = metrics or Metrics(settings.observability.max_rule_labels)
         self.health = health or Health(settings.observability.stall_limit)
