@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 VALUES = st.lists(st.integers(0, 2), max_size=6)
 MANY = settings(
-    max_examples=500,
+    max_examples=300,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 

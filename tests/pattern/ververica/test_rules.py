@@ -628,7 +628,7 @@ _anything = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.data())
 @pytest.mark.slow
 def test_no_json_breaks_the_reader(data: st.DataObject) -> None:

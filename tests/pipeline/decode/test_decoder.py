@@ -121,7 +121,7 @@ EMITTED = [*schemas.READER, "place.city", "place.deep.c", "other.deep", "other.h
            "several.member1"]  # fmt: skip
 #: Spark's types of event time, and what is evaluated.
 TIMES = ["ts", "ts", "seen", KAFKA_TIMESTAMP, "n", "big", "x", "amount", "kind"]
-EACH = settings(max_examples=30, derandomize=True, database=None, phases=[Phase.generate])
+EACH = settings(max_examples=15, derandomize=True, database=None, phases=[Phase.generate])
 
 
 def rule(name: str, first: str, second: str, **more: Any) -> dict[str, Any]:
