@@ -103,7 +103,8 @@ def test_the_commands_of_the_readme(
             job.kill()
             job.wait()
     assert [*told] == [
-        "check", "explain", "state", "rules list", "rules pause", "dead-letters", "rescale",
+        "check", "doctor", "explain", "state", "rules list", "rules pause", "dead-letters",
+        "rescale",
     ]  # fmt: skip
     for name in ("explain", "state", "rules list"):
         assert "brute-force" in told[name], name
