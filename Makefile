@@ -10,7 +10,6 @@ JARS := $(WORK)/jars
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-cache-dir
 PYTHON_READY := .venv/.installed
-COMPILED := .venv/.compiled
 JARS_READY := $(JARS)/.fetched
 CLASSES := $(WORK)/classes
 CLASSES_READY := $(CLASSES)/classes.jsa
@@ -36,7 +35,7 @@ MINUTES ?= 30
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(PYTHON_READY) $(COMPILED) $(JARS_READY) $(CLASSES_READY) ## Install Python packages into .venv and jars into .work/jars
+setup: $(PYTHON_READY) $(JARS_READY) $(CLASSES_READY) ## Install Python packages into .venv and jars into .work/jars
 	@:
 
 demo: setup ## Run the demo: broker, registry and service on this machine (ARGS=...)
@@ -173,10 +172,6 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	$(PIP) install --quiet --require-hashes --no-deps --no-build-isolation -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@$(PIP) check
-	@touch $@
-
-# Apart from the packages, so that it runs beside what needs them as well.
-$(COMPILED): $(PYTHON_READY)
 	@.venv/bin/spark-cep prepare
 	@touch $@
 
