@@ -66,6 +66,11 @@ class StateError(SparkCepError):
     """The checkpointed state cannot be used by this version or rule."""
 
 
+def damaged_state(why: str) -> StateError:
+    """Return the error for stored state that is not what was written."""
+    return StateError(f"the stored state is damaged: {why}; {RESTORE}")
+
+
 class OutputError(SparkCepError):
     """An output record could not be written to its topic."""
 

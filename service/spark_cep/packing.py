@@ -15,7 +15,7 @@ from typing import Any
 
 import msgpack
 
-from spark_cep.errors import RESTORE, StateError
+from spark_cep.errors import StateError, damaged_state
 
 _DECIMAL, _TIMESTAMP, _DATE, _BIG, _LOCAL = 1, 2, 3, 4, 5
 #: What reading bytes that are not of our making can end in.
@@ -75,7 +75,7 @@ def unpack(data: bytes) -> Any:
     try:
         return msgpack.unpackb(data, ext_hook=_from_extension, strict_map_key=False)
     except DAMAGE as error:
-        raise StateError(f"the stored state is damaged: {error!r}; {RESTORE}") from error
+        raise damaged_state(repr(error)) from error
 
 
 @contextmanager
@@ -102,5 +102,5 @@ def unsealed(data: bytes) -> bytes:
     """The bytes that :func:`sealed` was given; raises StateError when they are not the same."""
     inner = data[1 + _CHECKSUM :]
     if data[:1] != _SEAL or data[1 : 1 + _CHECKSUM] != _checksum(inner):
-        raise StateError(f"the stored state is damaged: its checksum is another; {RESTORE}")
+        raise damaged_state("its checksum is another")
     return inner

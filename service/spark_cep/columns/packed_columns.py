@@ -43,7 +43,7 @@ from spark_cep.columns.loops.packed_loops import (
 )
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import LENGTH_BITS, Bytes, Flags, Numbers, Objects, Vector
-from spark_cep.errors import RESTORE, StateError
+from spark_cep.errors import StateError, damaged_state
 from spark_cep.packing import pack, unpack
 
 _WHOLE, _DOUBLE, _BYTES, _OBJECTS = range(4)
@@ -270,4 +270,4 @@ class PackedColumns:
 
 def damaged() -> StateError:
     """Return the error for a damaged block."""
-    return StateError(f"the stored state is damaged: a block has another form; {RESTORE}")
+    return damaged_state("a block has another form")

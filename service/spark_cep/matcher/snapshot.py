@@ -22,7 +22,7 @@ from spark_cep.columns.compilation import FOREVER, I64, NONE
 from spark_cep.columns.packed_columns import PackedColumn, PackedColumns, blocks, damaged
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Flags, Vector, no_texts, nulls_like
-from spark_cep.errors import RESTORE, StateError
+from spark_cep.errors import damaged_state
 from spark_cep.matcher.batch.events import EventTable, micros_or_none
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.engine import Remembered
@@ -392,7 +392,7 @@ def _among(numbers: I64, most: I64 | int, what: str) -> I64:
     wrong = (numbers < 0) | (numbers >= most)
     if wrong.any():
         found = int(numbers[np.argmax(wrong)])
-        raise StateError(f"the stored state is damaged: {what} is {found}; {RESTORE}")
+        raise damaged_state(f"{what} is {found}")
     return numbers
 
 

@@ -28,7 +28,7 @@ from spark_cep.columns.vectors import (
 )
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Slot
-from spark_cep.errors import RESTORE, StateError
+from spark_cep.errors import damaged_state
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.types import SqlType, column_type
 
@@ -189,10 +189,7 @@ def check(events: EventTable, names: Names, slots: Sequence[SlotType]) -> None:
     not those of ``slots``."""
     for numbers, known in ((events.topic, names.topics), (events.type, names.types)):
         if len(events) and not 0 <= numbers.min() <= numbers.max() < len(known):
-            raise StateError(
-                f"the stored state is damaged: an event has the topic or type {numbers.max()} of"
-                f" {len(known)}; {RESTORE}"
-            )
+            raise damaged_state(f"an event has the topic or type {numbers.max()} of {len(known)}")
     if events.columns is None or not len(events):
         return
     found = [
@@ -200,10 +197,7 @@ def check(events: EventTable, names: Names, slots: Sequence[SlotType]) -> None:
         for column in events.columns
     ]
     if found != [_VECTORS[representation(slot.kind)] for slot in slots]:
-        raise StateError(
-            "the stored state is damaged: the columns of events are of other kinds than those of"
-            f" the rules; {RESTORE}"
-        )
+        raise damaged_state("the columns of events are of other kinds than those of the rules")
 
 
 class Row(Sequence[Any]):
@@ -261,9 +255,7 @@ def _columns_together(tables: Sequence[EventTable]) -> list[Vector] | None:
         return None
     rows = [table.columns or [nulls_like(each, len(table)) for each in given] for table in tables]
     if len({tuple(map(type, columns)) for columns in rows}) > 1:
-        raise StateError(
-            f"the stored state is damaged: events have columns of several kinds; {RESTORE}"
-        )
+        raise damaged_state("events have columns of several kinds")
     return [concatenated(parts) for parts in zip(*rows, strict=True)]
 
 

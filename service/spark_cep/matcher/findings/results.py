@@ -18,7 +18,7 @@ from spark_cep.columns.compilation import I32, I64
 from spark_cep.columns.vectors import Bytes
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.errors import RESTORE, StateError
+from spark_cep.errors import damaged_state
 from spark_cep.match_ids import match_id
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.findings.chains import Chains
@@ -93,9 +93,7 @@ class Results:
         owner = np.repeat(np.arange(len(rule)), np.diff(chains.ends, prepend=0))
         most = np.array([len(step_names(plan)) for plan in plans], np.int64)
         if (step >= most[rule][owner]).any():
-            raise StateError(
-                f"the stored state is damaged: a match has a step that its rule has not; {RESTORE}"
-            )
+            raise damaged_state("a match has a step that its rule has not")
         # Chains are in the order taken, which may go back to an earlier step.
         place = owner * (int(step.max(initial=0)) + 1) + step
         if (place[1:] < place[:-1]).any():

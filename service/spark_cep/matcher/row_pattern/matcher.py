@@ -9,7 +9,7 @@ import numpy as np
 from spark_cep.columns.compilation import FOREVER, I64, NONE, Table
 from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
-from spark_cep.errors import RESTORE, StateError
+from spark_cep.errors import damaged_state
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.matcher.row_pattern.calls import KeyRows, RowPatternCalls, places
 from spark_cep.matcher.row_pattern.evaluation import Binder
@@ -268,9 +268,7 @@ def _check(states: RowPatternStates, matcher: CompiledRowPattern) -> None:
     )  # fmt: skip
     if wrong != NONE or int(states.keys["rows"].sum()) != len(states.rows):
         key = "" if wrong == NONE else f": {states.keys[wrong]}"
-        raise StateError(
-            f"the stored state is damaged: rows of a rule in SQL are not in order{key}; {RESTORE}"
-        )
+        raise damaged_state(f"rows of a rule in SQL are not in order{key}")
 
 
 def prepare() -> None:

@@ -18,7 +18,7 @@ from spark_cep.columns.vectors import Vector
 from spark_cep.compiler.plan import GapAtom, LookBackAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
-from spark_cep.errors import RESTORE, StateError
+from spark_cep.errors import damaged_state
 from spark_cep.matcher.batch.events import SlotType, slot_types
 from spark_cep.matcher.steps.calls import BoundCall, StepCalls
 from spark_cep.matcher.steps.conditions import Accumulators, cost
@@ -170,9 +170,9 @@ class PlanTables:
                 np.full(len(nodes), steps.max(initial=0)),
             ) != NONE
         ):  # fmt: skip
-            raise StateError(
-                "the stored state is damaged: partial matches have states, steps or an order of"
-                f" events that their rules do not have; {RESTORE}"
+            raise damaged_state(
+                "partial matches have states, steps or an order of events that their rules do not"
+                " have"
             )
 
     def programs(self, values: Values) -> expression_loop.Programs:
