@@ -9,8 +9,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +20,7 @@ from spark_cep.config import RulesUrl
 from spark_cep.errors import ConfigurationError, Problem, RulesUnavailableError
 from spark_cep.pattern.document.loading import LoadedRule, examine_documents
 from spark_cep.rules.rule_set import RuleFile
+from spark_cep.rules.sources.deadline import deadline
 from spark_cep.rules.sources.source import (
     MOST_BYTES,
     check_count,
@@ -57,7 +57,7 @@ class HttpsSource:
         """See :class:`~spark_cep.rules.sources.source.RuleSource`."""
         over = threading.Event()
         try:
-            with self._deadline(over):
+            with deadline(self._seconds, lambda: self._hang_up(over)):
                 answer = self._asked()
         except httpx2.HTTPError as error:
             if over.is_set():
@@ -95,24 +95,11 @@ class HttpsSource:
         if event == "connection.connect_tcp.complete":
             self._keep(given["return_value"].get_extra_info("socket").dup())
 
-    @contextmanager
-    def _deadline(self, over: threading.Event) -> Iterator[None]:
-        """End the connection, and set ``over``, when the time for the whole request has passed. The
-        client's own timeouts hold for one wait, and a server can make it wait without end."""
-
-        def end() -> None:
-            over.set()
-            if self._socket is not None:
-                with suppress(OSError):
-                    self._socket.shutdown(socket.SHUT_RDWR)
-
-        timer = threading.Timer(self._seconds, end)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
+    def _hang_up(self, over: threading.Event) -> None:
+        over.set()
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def _asked(self) -> tuple[bytes, str | None] | None:
         """The body and its tag; ``None`` when it is the one of before."""

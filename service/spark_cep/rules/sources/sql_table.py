@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import socket
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from spark_cep.documents.reading import MOST_CHARACTERS
 from spark_cep.errors import ConfigurationError, Problem, needs_extra
 from spark_cep.pattern.ververica.rewriting import rule_text
 from spark_cep.rules.rule_set import RuleFile
+from spark_cep.rules.sources.deadline import deadline
 from spark_cep.rules.sources.source import (
     MOST_ENTRIES,
     SourceEntries,
@@ -109,13 +109,8 @@ class SqlTableSource:
         if pgconn is None:
             yield
             return
-        timer = threading.Timer(1.5 * self._seconds, _hang_up, [pgconn.socket])
-        timer.daemon = True
-        timer.start()
-        try:
+        with deadline(1.5 * self._seconds, lambda: _hang_up(pgconn.socket)):
             yield
-        finally:
-            timer.cancel()
 
     def _entry(self, rule: object, version: object, text: object) -> RuleFile:
         name = f"{self._table}/{rule}/{version}"
