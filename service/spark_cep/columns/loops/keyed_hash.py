@@ -12,7 +12,7 @@ import os
 import numpy as np
 
 from spark_cep.columns.compilation import compiled, inlined
-from spark_cep.columns.loops.text_hash import little_endian
+from spark_cep.columns.loops.text_hash import little_endian, rotated
 
 #: What the tables of this process, and of those that it forks, are hashed with. It is handed to
 #: loops: a global of theirs would be kept with the compiled code.
@@ -25,22 +25,17 @@ _FOUR = np.uint64(0x7465646279746573)
 
 
 @inlined
-def _rotated(value, bits):
-    return (value << np.uint64(bits)) | (value >> np.uint64(64 - bits))
-
-
-@inlined
 def _round(one, two, three, four):
     one += two
-    two = _rotated(two, 13) ^ one
-    one = _rotated(one, 32)
+    two = rotated(two, 13) ^ one
+    one = rotated(one, 32)
     three += four
-    four = _rotated(four, 16) ^ three
+    four = rotated(four, 16) ^ three
     one += four
-    four = _rotated(four, 21) ^ one
+    four = rotated(four, 21) ^ one
     three += two
-    two = _rotated(two, 17) ^ three
-    three = _rotated(three, 32)
+    two = rotated(two, 17) ^ three
+    three = rotated(three, 32)
     return one, two, three, four
 
 

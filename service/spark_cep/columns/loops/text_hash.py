@@ -19,7 +19,8 @@ _P5 = np.uint64(0x27D4EB2F165667C5)
 
 
 @inlined
-def _rotated(value, bits):
+def rotated(value, bits):
+    """Return 64 bits moved to the left, those that fall out at the right."""
     return (value << np.uint64(bits)) | (value >> np.uint64(64 - bits))
 
 
@@ -34,7 +35,7 @@ def little_endian(data, at, count):
 
 @inlined
 def _mixed(lane, value):
-    return _rotated(lane + value * _P2, 31) * _P1
+    return rotated(lane + value * _P2, 31) * _P1
 
 
 @compiled
@@ -50,7 +51,7 @@ def text_hash(data, at, end):
             three = _mixed(three, little_endian(data, at + 16, 8))
             four = _mixed(four, little_endian(data, at + 24, 8))
             at += 32
-        found = _rotated(one, 1) + _rotated(two, 7) + _rotated(three, 12) + _rotated(four, 18)
+        found = rotated(one, 1) + rotated(two, 7) + rotated(three, 12) + rotated(four, 18)
         for lane in (one, two, three, four):
             found = (found ^ _mixed(np.uint64(0), lane)) * _P1 + _P4
     else:
@@ -58,15 +59,15 @@ def text_hash(data, at, end):
     found += length
     while at + 8 <= end:
         found ^= _mixed(np.uint64(0), little_endian(data, at, 8))
-        found = _rotated(found, 27) * _P1 + _P4
+        found = rotated(found, 27) * _P1 + _P4
         at += 8
     if at + 4 <= end:
         found ^= little_endian(data, at, 4) * _P1
-        found = _rotated(found, 23) * _P2 + _P3
+        found = rotated(found, 23) * _P2 + _P3
         at += 4
     while at < end:
         found ^= np.uint64(data[at]) * _P5
-        found = _rotated(found, 11) * _P1
+        found = rotated(found, 11) * _P1
         at += 1
     found ^= found >> np.uint64(33)
     found *= _P2

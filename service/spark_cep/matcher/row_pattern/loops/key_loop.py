@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
 from spark_cep.matcher.row_pattern.loops.condition_loop import clear, copy, take
+from spark_cep.matcher.row_pattern.loops.failed_loop import forget_tried, is_within, may_match
 from spark_cep.matcher.row_pattern.loops.tables import (
     CLOSED,
     EDGE,
@@ -37,12 +38,9 @@ from spark_cep.matcher.row_pattern.loops.thread_loop import (
     FULL_REGISTERS,
     FULL_THREADS,
     STEPPED,
-    forget_tried,
-    is_within,
     keep_nodes,
     keep_slots,
     labels_of,
-    may_match,
     run_threads,
 )
 
@@ -214,10 +212,8 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                 tidied = status
             if status != STEPPED:
                 return status
-            if key.attempt:
-                if key.limit:
-                    pass
-                elif until - key.start > clause.most_rows and _is_long(clause, work, control, key):
+            if key.attempt and not key.limit:
+                if until - key.start > clause.most_rows and _is_long(clause, work, control, key):
                     key.limit = ROWS_LIMIT
                 elif control.threads > clause.most_threads:
                     key.limit = THREADS_LIMIT

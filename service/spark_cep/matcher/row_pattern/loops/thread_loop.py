@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
+from spark_cep.columns.compilation import NONE, compiled, inlined
 from spark_cep.matcher.row_pattern.loops.condition_loop import PRIME, answer_of, copy, take
+from spark_cep.matcher.row_pattern.loops.failed_loop import take_back, was_tried
 from spark_cep.matcher.row_pattern.loops.tables import (
     DONE,
     EDGE,
@@ -56,7 +57,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 or seen >= len(work.seen)
                 or top + 1 >= len(work.stack)
             ):
-                _not_tried(work, control, near, seen)
+                take_back(work, control, near, seen)
                 return FULL_THREADS
             instruction = program.instructions[at]
             head = at
@@ -100,7 +101,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                     if rows.bits[place] & condition.bits != condition.bits:
                         break
                     if nodes >= len(work.nodes):
-                        _not_tried(work, control, near, seen)
+                        take_back(work, control, near, seen)
                         return FULL_NODES
                     work.nodes[nodes].previous = node
                     work.nodes[nodes].label = variable
@@ -108,7 +109,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                     taken = slot
                     if keeps:
                         if slots >= len(work.registers):
-                            _not_tried(work, control, near, seen)
+                            take_back(work, control, near, seen)
                             return FULL_REGISTERS
                         taken = slots
                         take(program, columns, work, slot, taken, variable, row, place)
@@ -140,7 +141,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 at = instruction.first
             elif code == SAVE:
                 if nodes >= len(work.nodes):
-                    _not_tried(work, control, near, seen)
+                    take_back(work, control, near, seen)
                     return FULL_NODES
                 work.nodes[nodes].previous = node
                 work.nodes[nodes].label = EDGE
@@ -174,107 +175,6 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
     if not near:
         control.work = steps
     return STEPPED
-
-
-@compiled
-def _not_tried(work, control, near, seen):
-    """Take back what a step has noted that is made again."""
-    if near:
-        for number in range(seen):
-            row, at = control.start + work.seen[number].length, work.seen[number].at
-            place = control.first_row + control.key + row - control.base
-            window = place & (len(work.tried) - 1)
-            if work.tried_of[window] == place:
-                work.tried[window, at >> 3] &= ~np.uint8(1 << (at & 7))
-
-
-@inlined
-def was_tried(work, control, row, at):
-    """Return whether an attempt was at an instruction before a row, and note that one was."""
-    place = control.first_row + control.key + row - control.base
-    window = place & (len(work.tried) - 1)
-    if work.tried_of[window] != place:
-        work.tried_of[window] = place
-        work.tried[window, :] = 0
-    bit = np.uint8(1 << (at & 7))
-    was = work.tried[window, at >> 3] & bit
-    work.tried[window, at >> 3] |= bit
-    return was != 0
-
-
-@compiled
-def forget_tried(work, control, first, end):
-    """Let an attempt have been nowhere before rows: it has not failed."""
-    for row in range(first, end):
-        place = control.first_row + control.key + row - control.base
-        window = place & (len(work.tried) - 1)
-        if work.tried_of[window] == place:
-            work.tried_of[window] = NONE
-
-
-@compiled
-def may_match(program, programs, columns, rows, work, ask, control, begun, within):
-    """Return whether a match may begin at a row, or is open behind the rows seen, as far as
-    conditions say the same of each attempt. -1: there are too few nodes.
-
-    Instructions before rows from which nothing was found are not looked at again.
-    """
-    nodes, top = work.nodes, 0
-    nodes[0].previous, nodes[0].label = begun - control.base, 0
-    first = rows.at[control.first_row + begun - control.base]
-    while top >= 0:
-        if top + 1 >= len(nodes):
-            forget_tried(work, control, begun, control.frontier + 2)
-            return -1
-        row, at = control.base + nodes[top].previous, nodes[top].label
-        top -= 1
-        while not was_tried(work, control, row, at):
-            instruction = program.instructions[at]
-            code = instruction.code
-            if code == LABEL:
-                place = NONE
-                if row <= control.frontier and row < control.end:
-                    place = rows.at[control.first_row + row - control.base]
-                if place == NONE or (
-                    within != FOREVER
-                    and not is_within(rows, first, place, rows.time[first] + within)
-                ):
-                    forget_tried(work, control, begun, control.frontier + 2)
-                    return 1
-                condition = program.variables[instruction.first]
-                if rows.bits[place] & condition.bits != condition.bits:
-                    break
-                if condition.first_test < condition.end_near:
-                    control.known = row + 1
-                    if answer_of(
-                        condition.first_test, condition.end_near, row, place, 0, NONE, program,
-                        programs, columns, rows, work, ask, control,
-                    ) != YES:  # fmt: skip
-                        break
-                row += 1
-                at += 1
-            elif code == SPLIT:
-                top += 1
-                nodes[top].previous, nodes[top].label = row - control.base, instruction.second
-                at = instruction.first
-            elif code == JUMP:
-                at = instruction.first
-            elif code in (DONE, END):
-                forget_tried(work, control, begun, control.frontier + 2)
-                return 1
-            elif code == SAVE or row == 0:
-                at += 1
-            else:
-                break
-    return 0
-
-
-@inlined
-def is_within(rows, begun, at, deadline):
-    """Return whether a row comes before the end of WITHIN, to the microsecond."""
-    return rows.time[at] < deadline or (
-        rows.time[at] == deadline and rows.micros[at] < rows.micros[begun]
-    )
 
 
 @compiled

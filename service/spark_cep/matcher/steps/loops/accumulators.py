@@ -98,20 +98,15 @@ def _each_set(row, rule, plans, accumulators, branches, serial, todo, moved):
 
 
 @compiled
-def _new_totals(tables, control):
+def _new_totals(before, rule, tables, control):
+    """Make totals that are those of ``before``."""
     if control.first_spare == NONE:
         control.totals += 1
-        return control.totals - 1
-    row = control.first_spare
-    control.first_spare = tables.totals[row].next
-    control.spare_totals -= 1
-    return row
-
-
-@compiled
-def extended(before, step, event, rule, plans, columns, tables, control):
-    """The totals of a sequence with one event more; ``before``: those without."""
-    row = _new_totals(tables, control)
+        row = control.totals - 1
+    else:
+        row = control.first_spare
+        control.first_spare = tables.totals[row].next
+        control.spare_totals -= 1
     for number in range(rule.accumulators):
         old = tables.accumulators[before * rule.accumulators + number]
         new = tables.accumulators[row * rule.accumulators + number]
@@ -120,6 +115,13 @@ def extended(before, step, event, rule, plans, columns, tables, control):
         new.given = old.given
         new.low = old.low
         new.squares = old.squares
+    return row
+
+
+@compiled
+def extended(before, step, event, rule, plans, columns, tables, control):
+    """The totals of a sequence with one event more; ``before``: those without."""
+    row = _new_totals(before, rule, tables, control)
     _take(row, step, event, False, rule, plans, columns, tables, control)
     return row
 
@@ -127,15 +129,7 @@ def extended(before, step, event, rule, plans, columns, tables, control):
 @compiled
 def added_up(last, count, rule, plans, columns, tables, control):
     """The totals of the ``count`` events up to ``last``."""
-    row = _new_totals(tables, control)
-    for number in range(rule.accumulators):
-        none = tables.accumulators[number]
-        new = tables.accumulators[row * rule.accumulators + number]
-        new.whole = none.whole
-        new.double = none.double
-        new.given = none.given
-        new.low = none.low
-        new.squares = none.squares
+    row = _new_totals(0, rule, tables, control)
     nodes, path = tables.nodes, tables.path
     node = last
     for place in range(count):
