@@ -30,5 +30,5 @@ def _held(plan: Plan) -> str:
     text = f"the events that they have taken: {HELD_EVENT} steps each"
     reached = limits.work // HELD_EVENT
     if most is not None and most * limits.partial_matches <= reached:
-        return f"{text}, {most} of one partial match"
+        return f"{text}, at most {most} for one partial match"
     return f"{text}, so {reached:,} of them reach the limit"
