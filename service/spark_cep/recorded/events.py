@@ -9,7 +9,7 @@ partition, by more than is allowed, and no more than a few batches wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -25,6 +25,7 @@ from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.decode.tallies import NO_TIME
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.read.records import KafkaRecords
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
 from spark_cep.recorded.recording import Chunk, Recording
 from spark_cep.runner.batch import Batch, RunSettings
 
@@ -69,6 +70,7 @@ class RecordedEvents:
     recordings: Sequence[Recording]
     notes: tuple[str, ...] = ()
     window: Window = field(default_factory=Window)
+    _times: Decoder | None = field(default=None, init=False)
 
     @property
     def size(self) -> int:
@@ -79,9 +81,25 @@ class RecordedEvents:
         """The record types, as a runner takes them."""
         return Packing(self.format, DecodeOptions(key_groups, None, keep_all=False))
 
+    def snapshot(self) -> RecordedEvents:
+        """The same for another process, which learns no schemas."""
+        return replace(self, format=self.format.snapshot())
+
     def within(self, window: Window) -> RecordedEvents:
         """The events of these times."""
         return replace(self, window=window)
+
+    def learn(self, error: NewSchemasError) -> None:
+        """Learn the schemas without which a runner could not read a batch. Raises RegistryError."""
+        self.format.learn(schemas_in(str(error)))
+        self._times = None
+
+    def event_times(self, records: KafkaRecords) -> I64:
+        """The event times of records in ms; ``NO_TIME`` of those that have none."""
+        if self._times is None:
+            options = DecodeOptions(1, None, keep_all=False)
+            self._times = decoder_for(compile_rules(()), self.format, options)
+        return self._times.event_times(records)
 
     def batches(self, settings: RunSettings, at_end: AtEnd = "wait") -> Iterator[RecordedBatch]:
         """All events, in batches with the watermark that the settings give.
@@ -98,17 +116,17 @@ class _Lane:
     """One recording that is read. ``reached``: its newest event time by now, or the least one that
     it begins with."""
 
-    def __init__(self, recording: Recording, times: Decoder) -> None:
+    def __init__(self, recording: Recording, times: Callable[[KafkaRecords], I64]) -> None:
         self._recording = recording
         self._chunks: Iterator[Chunk] | None = None
-        self.times = times
+        self._times = times
         self.read = 0
         self.reached = BEGINNING
         self.finished = False
         for chunk in recording.chunks():
             if chunk.records is None:
                 continue
-            known = times.event_times(chunk.records)
+            known = times(chunk.records)
             known = known[known != NO_TIME]
             if len(known):
                 # Read again when it is this one's turn: there may be many.
@@ -127,16 +145,14 @@ class _Lane:
         self.read = chunk.read
         if chunk.records is None:
             return chunk, np.zeros(0, np.int64)
-        times = self.times.event_times(chunk.records)
+        times = self._times(chunk.records)
         self.reached = max(self.reached, int(times.max()))
         return chunk, times
 
 
 class _Merge:
     def __init__(self, events: RecordedEvents, settings: RunSettings) -> None:
-        options = DecodeOptions(1, None, keep_all=False)
-        times = decoder_for(compile_rules(()), events.format, options)
-        self._lanes = [_Lane(each, times) for each in events.recordings]
+        self._lanes = [_Lane(each, events.event_times) for each in events.recordings]
         self._window = events.window
         self._settings = settings
         self._watermark = BEGINNING

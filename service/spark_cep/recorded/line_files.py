@@ -147,7 +147,7 @@ class _Text:
     def lines(self) -> Iterator[_Lines]:
         """The records, without those that are blank."""
         rest = self._more().removeprefix(_MARK)
-        header, end, body = rest.partition(b"\n")
+        header, _, body = rest.partition(b"\n")
         self.form = form_of(self._file, header)
         if isinstance(self.form, CsvLines):
             rest = body
