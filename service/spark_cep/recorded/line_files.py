@@ -18,9 +18,11 @@ from spark_cep.columns.vectors import LENGTH_BITS, Bytes, texts_together
 from spark_cep.errors import ConfigurationError
 from spark_cep.model import DeadLetter
 from spark_cep.recorded.arrow_schemas import avro_schema
+from spark_cep.recorded.csv_lines import CsvLines
+from spark_cep.recorded.json_lines import JsonLines
 from spark_cep.recorded.recording import BYTES_TOGETHER, Chunk, Place
 from spark_cep.recorded.row_writer import RowError, RowWriter
-from spark_cep.recorded.text_forms import CsvLines, TextForm, form_of, unreadable, why
+from spark_cep.recorded.text_columns import TextForm
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 #: Of compressed files, behind the other one.
@@ -108,7 +110,7 @@ class LineFile:
             yield self._writer.written(form.columns(records), len(records)), numbers
         except (pa.ArrowException, RowError, UnicodeError) as error:
             if len(records) == 1:
-                yield why(error), numbers
+                yield form.explain(records, error), numbers
                 return
             half = len(records) // 2
             for part in (slice(0, half), slice(half, None)):
@@ -130,7 +132,15 @@ def _opened(file: Path) -> Iterator[_Text]:
         with pa.input_stream(str(file), compression="detect") as stream:
             yield _Text(file, stream)
     except OSError as error:
-        raise unreadable(file, error) from error
+        raise ConfigurationError(f"{file}: cannot be read: {error.strerror or error}") from error
+
+
+def _form_of(file: Path, header: bytes) -> TextForm:
+    """The form of a file that begins with this line."""
+    suffixes = [each.lower() for each in file.suffixes]
+    if {".csv", ".tsv"} & set(suffixes):
+        return CsvLines.of(file, header)
+    return JsonLines(file, {})
 
 
 class _Text:
@@ -148,7 +158,7 @@ class _Text:
         """The records, without those that are blank."""
         rest = self._more().removeprefix(_MARK)
         header, _, body = rest.partition(b"\n")
-        self.form = form_of(self._file, header)
+        self.form = _form_of(self._file, header)
         if isinstance(self.form, CsvLines):
             rest = body
             self._line = 2
