@@ -40,6 +40,7 @@ pattern:
   - {step: fail, where: "kind = 'fail'", times: 3}
   - {step: ok, after: followed_by, where: "kind = 'ok' AND amount > 1.5"}
 within: 1 minute
+after_match: skip_past_last_event
 emit: {measures: {sum: SUM(fail.amount), last: LAST(ok.ts)}}
 """
 

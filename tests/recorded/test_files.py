@@ -9,9 +9,11 @@ from pathlib import Path
 import fastavro
 import pytest
 
-from spark_cep.model import Coordinates
-from spark_cep.recorded.opening import open_events
-from tests.recorded.files import FORMS, SCHEMA, START, login, logins, rules, run
+from spark_cep.match_ids import match_id
+from spark_cep.model import Coordinates, TakenEvent
+from spark_cep.recorded import avro_files, events
+from spark_cep.recorded.opening import open_events, window_of
+from tests.recorded.files import FORMS, SCHEMA, START, iso, login, logins, rules, run
 
 #: With a schema where the format has none.
 EVENTS = logins()
@@ -32,8 +34,8 @@ def test_each_format_gives_the_same(form: str, declared: bool, tmp_path: Path, s
     file = tmp_path / f"logins+3+100.{form}"
     FORMS[form](file, EVENTS)
     times = ["ts:millis"] if not declared and form in {"json", "csv"} else []
-    events = open_events([], [str(file)], None, [schema] if declared else [], times)
-    found, letters = run(events)
+    opened = open_events([], [str(file)], None, [schema] if declared else [], times)
+    found, letters = run(opened)
     assert letters == found.outputs.dead_letters == []
     matches = sorted(found.outputs.matches, key=lambda match: match.start)
     assert [match.key for match in matches] == ["ann 0", "ann 1", "ann 2"]
@@ -41,16 +43,20 @@ def test_each_format_gives_the_same(form: str, declared: bool, tmp_path: Path, s
         Coordinates("logins", 3, offset) for offset in (104, 105, 106)
     ]
     assert [match.measures["sum"] for match in matches] == [4.0] * 3
-    assert matches[1].match_id == "PLACEHOLDER"
+    steps = {
+        name: [TakenEvent(Coordinates("logins", 3, offset), 0) for offset in offsets]
+        for name, offsets in (("fail", (104, 105, 106)), ("ok", (107,)))
+    }
+    assert matches[1].match_id == match_id("fails", 3, "ann 1", steps)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("a.jsonl", '{"user": "ann",\n', "JSON"),
+        ("a.jsonl", '{"user": "ann",\n', "it is no JSON: "),
         ("a.jsonl", '{"user": 5, "kind": "ok", "ts": 1}\n', "user is a number"),
-        ("a.jsonl", '{"user": "ann", "ts": 1}\n', "kind is missing"),
-        ("a.jsonl", "[1]\n", ""),
+        ("a.jsonl", '{"user": "ann", "ts": "2023-11-14"}\n', "kind is missing"),
+        ("a.jsonl", "[1]\n", "it is no JSON object"),
         ("a.csv", "ann,ok,1.0\n", "Expected 4 columns, got 3"),
         ("a.csv", "ann,ok,much,1700000000000\n", "much"),
     ],
@@ -107,7 +113,7 @@ def test_a_damaged_record_of_an_avro_file(tmp_path: Path) -> None:
 def test_a_value_that_production_refuses_is_its_dead_letter(tmp_path: Path) -> None:
     """A record of a container is judged by the decoder."""
     file = tmp_path / "a.avro"
-    FORMS["avro"](file, [*EVENTS, login("ann", "ok", 1e15)])
+    FORMS["avro"](file, [*EVENTS, login("ann", "ok", 1e12)])
     found, letters = run(open_events([], [str(file)]))
     assert letters == []
     (letter,) = found.outputs.dead_letters
@@ -115,11 +121,15 @@ def test_a_value_that_production_refuses_is_its_dead_letter(tmp_path: Path) -> N
     assert letter.at == Coordinates(str(file), 0, len(EVENTS))
 
 
-def test_files_of_a_folder_are_read_side_by_side(tmp_path: Path) -> None:
+def test_files_of_a_folder_are_read_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By event time, whatever their names: nothing is late, whichever file has what."""
-    events = logins(40)
+    monkeypatch.setattr(events, "_ROWS", 10)
+    monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 5)
+    several = logins(40)
     for number in range(3):
-        FORMS["avro"](tmp_path / f"part-{number}.avro", events[number::3])
+        FORMS["avro"](tmp_path / f"part-{number}.avro", several[number::3])
     for day in (2, 1):
         FORMS["jsonl"](tmp_path / f"z-{3 - day}.jsonl", logins(5, 1000.0 * day))
     (tmp_path / "_SUCCESS").write_text("")
@@ -137,9 +147,6 @@ def test_events_of_a_window(
     start: int | None, end: int | None, matches: int, tmp_path: Path
 ) -> None:
     """From a time on, to before another."""
-    from spark_cep.recorded.opening import window_of
-    from tests.recorded.files import iso
-
     file = tmp_path / "a.avro"
     FORMS["avro"](file, EVENTS)
     window = window_of(*(None if s is None else iso(START + s * 1000) for s in (start, end)))

@@ -23,6 +23,7 @@ from spark_cep.recorded.text_columns import (
     Columns,
     ReadColumn,
     all_of,
+    as_lines,
     columns_read,
     first_values,
     joined,
@@ -112,7 +113,7 @@ class CsvLines:
                 f"{self.file}: none of its first records has {len(self.names)} values, as the first"
                 " line says"
             )
-        return with_times(self._table(Bytes.of(sound), None))
+        return with_times(self._table(as_lines(sound), None))
 
     def reading(self, columns: Sequence[Column], records: Bytes) -> CsvLines:
         """See :class:`TextForm`."""

@@ -22,6 +22,7 @@ from spark_cep.recorded.text_columns import (
     Columns,
     ReadColumn,
     all_of,
+    as_lines,
     columns_read,
     first_values,
     joined,
@@ -59,6 +60,10 @@ class JsonLines:
 
     def explain(self, record: Bytes, error: Exception) -> str:
         """See :class:`TextForm`."""
+        try:
+            _object(record.value(0))
+        except RowError as no_object:
+            return str(no_object)
         if isinstance(error, pa.ArrowException):
             for name, each in self.reads.items():
                 try:
@@ -75,7 +80,7 @@ class JsonLines:
         if not sound:
             raise SchemaError(_no_objects(self.file, records))
         try:
-            table = _json_table(Bytes.of(sound), None, "infer")
+            table = _json_table(as_lines(sound), None, "infer")
         except pa.ArrowInvalid as error:
             raise SchemaError(
                 f"{self.file}: the types of its columns cannot be found out: {said(error)}; give"
@@ -120,7 +125,7 @@ def _object(record: bytes | None) -> dict[str, Any]:
     try:
         found = json.loads(record or b"")
     except ValueError as error:
-        raise RowError(str(error)) from error
+        raise RowError(f"it is no JSON: {error}") from error
     if not isinstance(found, dict):
         raise RowError("it is no JSON object")
     return found

@@ -109,6 +109,12 @@ def first_values(records: Bytes) -> list[bytes]:
     return [value for value in first.values() if value is not None]
 
 
+def as_lines(values: Sequence[bytes]) -> Bytes:
+    """Records, each on lines of its own."""
+    text = Bytes.of([value + b"\n" for value in values])
+    return Bytes(text.places - 1, text.nulls, text.data)
+
+
 def joined(records: Bytes) -> bytes:
     """The text from the first record to the last."""
     first, last = int(records.places[0]), int(records.places[-1])

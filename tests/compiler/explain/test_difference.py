@@ -88,7 +88,7 @@ def test_a_rule_of_steps(what: str) -> None:
     ("old", "new", "expected"),
     [
         ("A+", "A{3,}", "PATTERN is A{3,} B; it was A+ B"),
-        ("B.kind = 'ok'", "B.kind = 'in'", "the condition of `B` is B.kind = 'in'; it was"),
+        ("B.kind = 'ok'", "B.kind = 'in'", "the condition of `B` is kind = 'in'; it was"),
         ("'1' MINUTE", "'2' MINUTE", "the window is 2 minutes; it was 1 minute"),
         ("PAST LAST ROW", "TO NEXT ROW", "after a match it skips"),
         ("AS amount", "AS last", "measure `amount` is gone"),
