@@ -70,7 +70,7 @@ def test_the_report(files: Path) -> None:
     assert found["watermark"] == iso(START + 14_000)[:19] + "Z"
     assert "idle inputs" in found["not_simulated"]
     text = backtest().stdout
-    assert "3 matches, 0 late events, 0 dead letters" in text
+    assert "Matches: 3, late events: 0, dead letters: 0" in text
     assert "2023-11-14 22:13  ████████████████████████████████████████ 3" in text
 
 
@@ -124,9 +124,9 @@ def test_as_expected(files: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "wrong"),
     [
-        ("matches: 3", "matches: 4+", "FAILED  4 or more matches of fails: there are 3"),
-        ("sum: 4.0", "sum: 5", "there are 0"),
-        ("late: 0", "late: 1..2", "FAILED  1 to 2 late events: there are 0"),
+        ("matches: 3", "matches: 4+", "FAILED  4 or more matches of fails: found 3"),
+        ("sum: 4.0", "sum: 5", "found 0"),
+        ("late: 0", "late: 1..2", "FAILED  1 to 2 late events: found 0"),
         ("  - {rule: quiet, timeouts: 5+}\n", "", "no timeout of quiet that no entry expects"),
     ],
 )

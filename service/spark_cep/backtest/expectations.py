@@ -265,14 +265,14 @@ class Expectations:
     def verdicts(self) -> Iterator[Verdict]:
         """Each expectation, and what none of them expects."""
         for each, count in zip(self.shape.expect, self._counts, strict=True):
-            wrong = None if count in each.bounds else f"there are {count}"
+            wrong = None if count in each.bounds else f"found {count}"
             yield Verdict(each.title, wrong)
         for what, bounds, count in (
             ("late events", self.shape.late, self._late),
             ("dead letters", self.shape.dead_letters, self._letters),
         ):
             if bounds is not None:
-                wrong = None if count in bounds else f"there are {count}"
+                wrong = None if count in bounds else f"found {count}"
                 yield Verdict(f"{bounds} {what}", wrong)
         if self.shape.unexpected == "ignore":
             return
@@ -280,5 +280,5 @@ class Expectations:
             count = self._others_count[kind, rule]
             more = f" and {count - len(examples)} more" if count > len(examples) else ""
             what = f"no {kind} of {rule} that no entry expects"
-            wrong = f"there are {count}: {'; '.join(examples)}{more}"
+            wrong = f"found {count}: {'; '.join(examples)}{more}"
             yield Verdict(what, wrong, warning=self.shape.unexpected == "warn")

@@ -68,7 +68,8 @@ class CsvLines:
         if not len(quotes):
             return ends
         # Where the number of quotes so far is odd, it is inside of some.
-        return ends[np.searchsorted(quotes, ends) % 2 == 0]
+        outside: I64 = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        return outside
 
     def columns(self, records: Bytes) -> Columns:
         """See :class:`TextForm`."""

@@ -127,20 +127,18 @@ class _Opening:
             schema = avro_files.schema_of(file)
             self.recordings.append(AvroFile(file, place, schema, self._number(schema)))
             return schema
+        record = self._declared_record(declared)
         if _has(file, parquet_files.SUFFIXES):
-            schema = self._declared_record(declared)
-            if schema is None:
-                schema, left_out = parquet_files.schema_of(file, declared.record or _RECORD)
+            if record is None:
+                record, left_out = parquet_files.schema_of(file, declared.record or _RECORD)
                 self.notes += [f"{file}: is read without a column: {each}" for each in left_out]
-            number = self._number(written_schema(schema))
-            self.recordings.append(ParquetFile(file, place, schema, number))
-            return schema
-        schema = self._declared_record(declared) or self._inferred.get(declared.name)
-        if schema is None:
-            schema = self._infer(declared, file)
-        number = self._number(written_schema(schema))
-        self.recordings.append(LineFile(file, place, schema, number))
-        return schema
+            number = self._number(written_schema(record))
+            self.recordings.append(ParquetFile(file, place, record, number))
+            return record
+        record = record or self._inferred.get(declared.name) or self._infer(declared, file)
+        number = self._number(written_schema(record))
+        self.recordings.append(LineFile(file, place, record, number))
+        return record
 
     def _infer(self, declared: DeclaredInput, file: Path) -> AvroSchema:
         """The schema that the first file of an input without one seems to have; all of its files

@@ -17,16 +17,32 @@ from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
-from spark_cep.pipeline.decode.pack import Packer
+from spark_cep.pipeline.decode.pack import Packed
 from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.group_matcher import GroupMatcher
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING
-from spark_cep.pipeline.wire.reports import Count
+from spark_cep.pipeline.read.records import KafkaRecords
+from spark_cep.pipeline.wire.packets import EventTimes
+from spark_cep.pipeline.wire.reports import Count, Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
 from spark_cep.runner.state import RunState
+
+
+class Packs(Protocol):
+    """Packs records: :class:`~spark_cep.pipeline.decode.pack.Packer`."""
+
+    def pack(self, read: Iterable[KafkaRecords], properties: TaskProperties) -> Iterator[Packed]:
+        """Packets and dead letters of one batch's records."""
+
+    @property
+    def times(self) -> EventTimes:
+        """The largest event time of each partition of the records."""
+
+    def report(self) -> Report:
+        """The counts of the records."""
 
 
 class Inputs(Protocol):
@@ -45,7 +61,7 @@ class Inputs(Protocol):
     def type_names(self) -> tuple[str | None, ...]:
         """Their names by number."""
 
-    def packer(self, plan: RuleSetPlan) -> Packer:
+    def packer(self, plan: RuleSetPlan) -> Packs:
         """The packer for the rules of ``plan``."""
 
 

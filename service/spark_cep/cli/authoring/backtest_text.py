@@ -25,9 +25,9 @@ def show(report: Report, console: Console) -> None:
     """Print the report."""
     rate = report.records / max(report.seconds, 1e-3)
     console.print(
-        f"{report.records:,} records in {report.seconds:.1f} s ({rate:,.0f} records/s):"
-        f" {report.matches:,} matches, {report.late:,} late events,"
-        f" {report.dead_letters.total():,} dead letters",
+        f"{report.records:,} records in {report.seconds:.1f} s ({rate:,.0f} records/s)."
+        f" Matches: {report.matches:,}, late events: {report.late:,}, dead letters:"
+        f" {report.dead_letters.total():,}",
     )
     rules = list(report.rules.values())
     total = sum(each.nanoseconds for each in rules) or 1

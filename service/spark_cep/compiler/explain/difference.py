@@ -45,11 +45,11 @@ def _lines(old: Rule, new: Rule) -> Iterator[str]:
         yield from _queries(old.query, new.query)
     else:
         yield from _changed("the inputs are", _listed(old.events), _listed(new.events), "any")
-        keys = (_listed(e.canonical for e in rule.key) for rule in (old, new))
-        yield from _changed("the key is", *keys, "none, all events together")
+        keys = [_listed(e.canonical for e in rule.key) for rule in (old, new)]
+        yield from _changed("the key is", keys[0], keys[1], "none, all events together")
         yield from _steps(to_data(old)["pattern"], to_data(new)["pattern"])
-        windows = (window_in_words(rule.within) for rule in (old, new))
-        yield from _changed("the window is", *windows, "without end")
+        windows = [window_in_words(rule.within) for rule in (old, new)]
+        yield from _changed("the window is", windows[0], windows[1], "without end")
         skips = (skip_in_words(rule.after_match) for rule in (old, new))
         yield from _changed("after a match it is", *skips)
         yield from _emitted(old.emit, new.emit)
@@ -106,8 +106,8 @@ def _step(step: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
     for field, words in (("optional", "optional"), ("greedy", "greedy")):
         if old.get(field) != new.get(field):
             yield f"step `{step}` is {words if new.get(field) else f'no longer {words}'}"
-    inner = ([] if each.get("group") is None else each["group"] for each in (old, new))
-    yield from _steps(*inner, group=f" of the group `{step}`")
+    inner = [each.get("group") or [] for each in (old, new)]
+    yield from _steps(inner[0], inner[1], f" of the group `{step}`")
 
 
 def _described(fields: Mapping[str, Any]) -> str:
@@ -151,8 +151,8 @@ def _queries(old: Query, new: Query) -> Iterator[str]:
     """What differs between two statements."""
     both = old, new
     yield from _changed("the input is", old.input, new.input)
-    wheres = (None if q.where is None else q.where.canonical for q in both)
-    yield from _changed("rows are events where", *wheres, "true")
+    wheres = [None if q.where is None else q.where.canonical for q in both]
+    yield from _changed("rows are events where", wheres[0], wheres[1], "true")
     yield from _changed("PARTITION BY is", *(_listed(map(name, q.partition)) for q in both))
     yield from _changed("ORDER BY is", *(_listed(map(str, q.order)) for q in both))
     yield from _changed("PATTERN is", str(old.pattern), str(new.pattern))
