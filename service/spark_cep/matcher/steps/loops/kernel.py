@@ -17,7 +17,7 @@ It also returns when it meets a combination of answers of which nobody has said 
 
 from __future__ import annotations
 
-from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
+from spark_cep.columns.compilation import NEVER, NONE, compiled, inlined
 from spark_cep.matcher.steps.loops.accumulators import begin, has_room, sweep
 from spark_cep.matcher.steps.loops.collector import collect
 from spark_cep.matcher.steps.loops.event_loop import add_up, apply, resolved
@@ -128,7 +128,8 @@ def _has_room(rule, plans, tables, control):
 @compiled
 def _open(instance, work, tables, control):
     held, partials = work.held, tables.partials
-    control.deadline = FOREVER
+    # It may be sooner than that of any partial match: something is to be looked at again.
+    control.deadline = instance.deadline
     control.partials = 0
     for row in range(instance.first_partial, instance.end_partial):
         partials[control.partials] = held[row]

@@ -10,9 +10,10 @@ import numpy as np
 from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
 from spark_cep.matcher.steps.loops.kernel_tables import (
     DROP_OLDEST,
-    ITSELF_MATCHED,
     LIMIT_REACHED,
     MATCH_LIMIT_REACHED,
+    MATCHED,
+    MATCHED_WITH_MORE,
     NO_SKIP,
     NOT_MATCHED,
     PAST_LAST_EVENT,
@@ -27,8 +28,13 @@ from spark_cep.matcher.steps.loops.kernel_tables import (
 
 
 @inlined
-def finish(first, last, time, finished, control):
+def finish(first, last, time, nodes, finished, control):
     """Add a complete match, which the skip strategy may hold back."""
+    nodes[last].matched = MATCHED
+    row = nodes[last].previous
+    while row != NONE and nodes[row].matched == NOT_MATCHED:
+        nodes[row].matched = MATCHED_WITH_MORE
+        row = nodes[row].previous
     finished[control.finished].first = first
     finished[control.finished].last = last
     finished[control.finished].time = time
@@ -63,17 +69,13 @@ def advance(time, rule, plans, work, tables, control):
                     nodes[last].mark = serial
             elif (
                 states[first_state + partials[row].state].absence
-                and partials[row].matched != ITSELF_MATCHED
-                and nodes[last].completed != serial
+                and nodes[last].matched != MATCHED
             ):
-                nodes[last].completed = serial
-                finish(partials[row].first, last, deadline, finished, control)
+                finish(partials[row].first, last, deadline, nodes, finished, control)
         place = 0
         for row in range(control.partials):
             last = partials[row].last
             if partials[row].deadline > deadline:
-                if nodes[last].completed == serial:
-                    partials[row].matched = ITSELF_MATCHED
                 if place < row:
                     partials[place] = partials[row]
                 place += 1
@@ -87,23 +89,32 @@ def advance(time, rule, plans, work, tables, control):
                 continue
             if rule.step_gaps and nodes[last].mark == serial:
                 continue
-            matched = partials[row].matched != NOT_MATCHED or nodes[last].completed == serial
             if nodes[last].standing == serial:
-                if matched:
-                    timeouts[nodes[last].partial].matched = 1
                 continue
             nodes[last].standing = serial
-            nodes[last].partial = control.timeouts
             report = timeouts[control.timeouts]
             report.instance = control.instance
             report.first = partials[row].first
             report.last = last
             report.deadline = deadline
-            report.matched = matched
+            report.matched = _had_matched(last, nodes)
             control.timeouts += 1
         control.partials = place
         _refresh_deadline(partials, control)
         _release(rule, tables, control)
+
+
+@compiled
+def _had_matched(last, nodes):
+    """Return whether a match began with these events, or these events with a match."""
+    if nodes[last].matched != NOT_MATCHED:
+        return True
+    row = nodes[last].previous
+    while row != NONE:
+        if nodes[row].matched == MATCHED:
+            return True
+        row = nodes[row].previous
+    return False
 
 
 @compiled
@@ -112,7 +123,6 @@ def _release(rule, tables, control):
     if control.finished == 0:
         return
     nodes, partials, finished = tables.nodes, tables.partials, tables.finished
-    _distinct(nodes, finished, control)
     count = control.finished
     if rule.skip == NO_SKIP:
         for row in range(count):
@@ -149,24 +159,6 @@ def _release(rule, tables, control):
         control.pruned += control.partials - place
         control.partials = place
         _refresh_deadline(partials, control)
-
-
-@compiled
-def _distinct(nodes, finished, control):
-    """Keep each sequence of events once, in its first place with its latest time."""
-    control.serial += 1
-    serial = control.serial
-    place = 0
-    for row in range(control.finished):
-        node = nodes[finished[row].last]
-        if node.mark == serial:
-            finished[node.child].time = finished[row].time
-            continue
-        node.mark = serial
-        node.child = place
-        finished[place] = finished[row]
-        place += 1
-    control.finished = place
 
 
 @compiled
