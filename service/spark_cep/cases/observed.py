@@ -107,9 +107,10 @@ class ObservedKeys(KeysMatcher):
         for each in outputs:
             objects = each.as_objects()
             found.append(objects)
+            results: list[Match | Timeout] = [*objects.matches, *objects.timeouts]
             rules: list[_StepRule | _SqlRule] = [*self._of_steps, *self._in_sql]
             for rule in rules:
-                for result in (*objects.matches, *objects.timeouts):
+                for result in results:
                     rule.result(result)
             yield each
 
