@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from spark_cep import __version__
+from spark_cep.cli.authoring.backtest import backtest
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode, exit_code
 from spark_cep.cli.forms import RuleForm
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.add_typer(rules_commands)
 app.command()(run)
+app.command()(backtest)
 
 #: Wrong use of a command; typer exports only what is below it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]

@@ -17,16 +17,32 @@ from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
-from spark_cep.pipeline.decode.pack import Packer
+from spark_cep.pipeline.decode.pack import Packed
 from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.group_matcher import GroupMatcher
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING
-from spark_cep.pipeline.wire.reports import Count
+from spark_cep.pipeline.read.records import KafkaRecords
+from spark_cep.pipeline.wire.packets import EventTimes
+from spark_cep.pipeline.wire.reports import Count, Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
 from spark_cep.runner.state import RunState
+
+
+class Packs(Protocol):
+    """Packs records: :class:`~spark_cep.pipeline.decode.pack.Packer`."""
+
+    def pack(self, read: Iterable[KafkaRecords], properties: TaskProperties) -> Iterator[Packed]:
+        """Packets and dead letters of one batch's records."""
+
+    @property
+    def times(self) -> EventTimes:
+        """The largest event time of each partition of the records."""
+
+    def report(self) -> Report:
+        """The counts of the records."""
 
 
 class Inputs(Protocol):
@@ -45,7 +61,7 @@ class Inputs(Protocol):
     def type_names(self) -> tuple[str | None, ...]:
         """Their names by number."""
 
-    def packer(self, plan: RuleSetPlan) -> Packer:
+    def packer(self, plan: RuleSetPlan) -> Packs:
         """The packer for the rules of ``plan``."""
 
 
@@ -126,6 +142,7 @@ class Runner:
                 groups[to].take(kind, packet)
             results.outputs.dead_letters += letters
         late: Counter[str] = Counter()
+        processing: Counter[str] = Counter()
         live: Counter[tuple[str, int]] = Counter()
         gone: Counter[tuple[str, int]] = Counter()
         written = str(state.batches + 1)
@@ -142,6 +159,7 @@ class Runner:
             self._matcher.end(group, written)
             results.late += group.late_events()
             late += group.late
+            processing.update(group.processing)
             live.update(group.live())
             for rule, version, partial_matches in group.gone:
                 gone[rule, version] += partial_matches
@@ -152,6 +170,8 @@ class Runner:
         results.counts = self._packer.report().counts
         for topic, count in late.items():
             results.counts[Count.LATE_EVENTS, topic] += count
+        for rule, spent in processing.items():
+            results.counts[Count.PROCESSING_NS, rule] = round(spent)
         results.late_counts, results.live = late, live
         results.gone = [(*rule, count) for rule, count in gone.items()]
         return results

@@ -150,7 +150,7 @@ class StepLoopRun:
         self._work = kernel_tables.Work(times, feed, instances, before.partials, before.finished)
         known = len(before.nodes)
         nodes = np.zeros(known + 2 * len(feed) + _ROOM, kernel_tables.NODE)
-        for name in ("previous", "step", "event"):
+        for name in NODE.names or ():
             nodes[name][:known] = before.nodes[name]
         few = min(len(feed), _DRAIN_AT) + _ROOM
         self._out = kernel_tables.Tables(
@@ -283,9 +283,9 @@ class StepLoopRun:
         partials["first"] = renumbered[partials["first"]]
         finished["first"] = renumbered[finished["first"]]
         nodes = np.zeros(count, NODE)
-        nodes["previous"] = out.nodes["previous"][:count]
-        nodes["step"] = out.nodes["step"][:count]
-        nodes["event"] = renumbered[out.nodes["event"][:count]]
+        for name in NODE.names or ():
+            nodes[name] = out.nodes[name][:count]
+        nodes["event"] = renumbered[nodes["event"]]
         self.held = Held(merged[order], partials, finished, nodes)
 
 

@@ -63,7 +63,9 @@ def run(plans, programs, columns, work, tables, ask, controls):
                 fed = work.feed[control.position]
                 event_class = plans.classes[fed.event_class]
                 tally = tables.tallies[instance.rule]
-                if (control.partials + 1) * rule.most_cost > rule.most_work:
+                if (
+                    control.partials + 1
+                ) * rule.most_cost + control.held_bound * rule.held_cost > rule.most_work:
                     limit_work(fed.event, event_class, rule, plans, tables, tally, control)
                     if control.paused:
                         control.position += 1
@@ -79,10 +81,12 @@ def run(plans, programs, columns, work, tables, ask, controls):
                     return RESOLVE
                 tally.events += 1
                 tally.tested += control.partials + 1
+                nodes = control.nodes
                 apply(
                     fed.event, time, event_class, rule, plans, programs, columns, work, tables,
                     ask, tally, control,
                 )  # fmt: skip
+                control.held_bound += control.nodes - nodes
                 control.overworked = 0
             control.position += 1
         control.open = 0
@@ -140,6 +144,7 @@ def _open(instance, work, tables, control):
     control.paused = instance.paused
     control.limited = instance.limited
     control.events_bound = instance.events_bound
+    control.held_bound = (control.partials + control.finished) * control.events_bound
     control.position = instance.first_event
     control.first_node = control.nodes
     control.live_nodes = 0
