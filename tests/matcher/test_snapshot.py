@@ -1,7 +1,7 @@
 """State and events that wait as bytes, put together and divided: nothing is lost, whatever the
 order.
 
-``tests/golden/state`` holds both as blocks of formats 6 and 5, to load for ever;
+``tests/golden/state`` holds both as blocks of formats 7 and 5, to load for ever;
 ``REWRITE_GOLDEN=1`` writes only those that are missing.
 """
 
@@ -616,7 +616,7 @@ def golden_batch() -> InputBatch:
 
 def golden(name: str, now: bytes) -> bytes:
     """The committed bytes."""
-    path = GOLDEN / f"columnar-6-{name}.bin"
+    path = GOLDEN / f"columnar-7-{name}.bin"
     if os.environ.get("REWRITE_GOLDEN") and not path.exists():
         path.write_bytes(now)
     return path.read_bytes()
@@ -665,4 +665,4 @@ def test_golden_batch() -> None:
 def test_every_golden_state_is_tested() -> None:
     """No file is left without its case."""
     files = {file.stem for file in GOLDEN.iterdir()}
-    assert files == {f"columnar-6-{name}" for name in (*golden_states(), "batch")}
+    assert files == {f"columnar-7-{name}" for name in (*golden_states(), "batch")}

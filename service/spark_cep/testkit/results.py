@@ -104,12 +104,14 @@ class FoundRow:
 @dataclass(frozen=True, slots=True, repr=False)
 class FoundTimeout(_Taken):
     """A partial match that ran out of time at ``deadline``. ``already_matched``: its events, or the
-    first of them, had been a match."""
+    first of them, had been a match. ``events_omitted``: how many of its events are not in
+    ``steps``, which have the first and the last fifty of each."""
 
     match_id: str
     deadline: datetime
     already_matched: bool
     measures: Mapping[str, Any]
+    events_omitted: int
 
     def __repr__(self) -> str:
         return self._named("timeout", f" at {instant_text(self.deadline)}")
