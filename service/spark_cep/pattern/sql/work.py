@@ -38,7 +38,9 @@ def work_warnings(query: Query, most_work: int, most_rows: int) -> Iterator[Text
     span = THREAD * open_instructions(query.pattern)
     longest = rows_of(query.pattern)[1]
     reached = most_work // span
-    if reached < min(_FEW_ROWS, most_rows if longest is None else longest):
+    looks_again = query.skip in (SkipTo.NEXT_ROW, SkipTo.FIRST)
+    looks_again = looks_again or any(map(_of_the_match, query.defines.values()))
+    if looks_again and reached < min(_FEW_ROWS, most_rows if longest is None else longest):
         yield TextProblem(
             f"some {open_instructions(query.pattern):,} instructions are open before each row:"
             f" {reached:,} rows of an attempt reach `limits.work`",
