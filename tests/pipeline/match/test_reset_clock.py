@@ -260,8 +260,7 @@ def test_windows_of_sql() -> None:
         " DEFINE a AS name = 'a', b AS name = 'b'"
     )
     store = Store(plan_together([compile_rule(in_sql(clauses), SQL_TYPES)]), SQL_TYPES)
-    store.advance([of_sql(record(0, 10, "a")), of_sql(record(1, 11, "b"))], 20)
-    store.advance([], 6_000)
+    store.advance([of_sql(record(0, 10, "a")), of_sql(record(1, 11, "b"))], 6_000)
     store.advance([of_sql(record(2, 30, "a"))], 31, 20)
     store.advance([of_sql(record(3, 33, "b"))], 40)
     assert found(store) == [(1, [0, 1]), (1, [2, 3])]
