@@ -12,6 +12,8 @@ import typer
 
 from spark_cep import __version__
 from spark_cep.cli.authoring.backtest import backtest
+from spark_cep.cli.authoring.tap import tap
+from spark_cep.cli.authoring.test_cases import run_cases
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode, exit_code
 from spark_cep.cli.forms import RuleForm
@@ -34,6 +36,8 @@ app = typer.Typer(
 app.add_typer(rules_commands)
 app.command()(run)
 app.command()(backtest)
+app.command("test")(run_cases)
+app.command()(tap)
 
 #: Wrong use of a command; typer exports only what is below it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]

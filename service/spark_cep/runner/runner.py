@@ -12,17 +12,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+import numpy as np
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.live import PartialMatch
+from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.matcher.keys_state import chosen
 from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packed
 from spark_cep.pipeline.match.batch_input import BatchInput
-from spark_cep.pipeline.match.group_matcher import GroupMatcher
+from spark_cep.pipeline.match.group_matcher import GroupMatcher, MakeMatcher
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
-from spark_cep.pipeline.match.watermark import BEGINNING
+from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.packets import EventTimes
 from spark_cep.pipeline.wire.reports import Count, Report
@@ -75,6 +79,7 @@ class Runner:
         state: What :meth:`snapshot` gave, to go on from.
         columns: Whether matches and timeouts stay columns
             (:attr:`~spark_cep.matcher.findings.outputs.Outputs.results`).
+        matcher: What makes the matchers of rules.
 
     A batch that raises is not applied, or in part: go on with a new runner from a snapshot.
 
@@ -90,9 +95,10 @@ class Runner:
         state: RunState | None = None,
         *,
         columns: bool = False,
+        matcher: MakeMatcher = KeysMatcher,
     ) -> None:
         self._settings = settings or RunSettings()
-        self._columns = columns
+        self._columns, self._make = columns, matcher
         count = self._settings.key_groups
         self._state = RunState.empty(count) if state is None else state.copy()
         for what, number in (
@@ -119,7 +125,7 @@ class Runner:
             inputs.type_names,
             inputs.types,
         )
-        self._matcher = GroupMatcher(plan, options)
+        self._matcher = GroupMatcher(plan, options, self._make)
 
     def run(self, batches: Iterable[Batch]) -> Iterator[BatchResults]:
         """Apply batches in order; the results of each, once it is applied."""
@@ -186,6 +192,18 @@ class Runner:
             group = self._group(number)
             for matcher, keys in group.states(self._matcher.load):
                 yield from matcher.live(keys, group.names)
+
+    def oldest(self, count: int) -> Iterator[PartialMatch]:
+        """The live partial matches of the keys that remember the oldest events, ``count`` of each
+        key group: among them are the ``count`` that began first."""
+        for number in range(self._settings.key_groups if self._state.batches else 0):
+            group = self._group(number)
+            for matcher, keys in group.states(self._matcher.load):
+                first = np.full(len(keys.keys), END)
+                np.minimum.at(first, keys.event_key, keys.events.time)
+                wanted = np.zeros(len(first), bool)
+                wanted[np.argsort(first, kind="stable")[:count]] = True
+                yield from matcher.live(chosen(keys, wanted), group.names)
 
     def _group(self, number: int) -> KeyGroup:
         """A key group as it is stored."""
