@@ -131,11 +131,11 @@ def state(
         own = settings.state.model_copy(update={"checkpoint": checkpoint})
         settings = settings.model_copy(update={"state": own})
     report = read_state(settings, key)
-    steps = {} if key is None else state_text.step_names(settings)
+    plans = {} if key is None else state_text.plans_of(settings, report.position.committed)
     if as_json:
-        typer.echo(state_text.as_json(report, steps))
+        typer.echo(state_text.as_json(report, plans))
     else:
-        state_text.show(report, steps, out)
+        state_text.show(report, plans, out)
 
 
 @app.command(name="dead-letters")

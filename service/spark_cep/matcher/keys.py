@@ -97,7 +97,7 @@ class KeysMatcher:
             check(events, names, self.slots)
         keys, places = with_more(state.keys, batch.keys)
         key = places[batch.key]
-        order = _in_order(batch.events, key, names)
+        order = in_order(batch.events, key, names)
         key, mask = key[order], batch.mask[order]
         new = batch.events.take(order)
         # Their order is all that microseconds are for, but in SQL.
@@ -139,7 +139,7 @@ def rule_states(
         yield state.keys.text(key), rule, rule_state
 
 
-def _in_order(events: EventTable, key: I64, names: Names) -> I64:
+def in_order(events: EventTable, key: I64, names: Names) -> I64:
     """The order of application within each key: time to the microsecond, topic, partition,
     offset."""
     topic = events.topic

@@ -15,18 +15,35 @@ from typing import Protocol
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.live import PartialMatch
+from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
-from spark_cep.pipeline.decode.pack import Packer
+from spark_cep.pipeline.decode.pack import Packed
 from spark_cep.pipeline.match.batch_input import BatchInput
-from spark_cep.pipeline.match.group_matcher import GroupMatcher
+from spark_cep.pipeline.match.group_matcher import GroupMatcher, MakeMatcher
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING
-from spark_cep.pipeline.wire.reports import Count
+from spark_cep.pipeline.read.records import KafkaRecords
+from spark_cep.pipeline.wire.packets import EventTimes
+from spark_cep.pipeline.wire.reports import Count, Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
 from spark_cep.runner.state import RunState
+
+
+class Packs(Protocol):
+    """Packs records: :class:`~spark_cep.pipeline.decode.pack.Packer`."""
+
+    def pack(self, read: Iterable[KafkaRecords], properties: TaskProperties) -> Iterator[Packed]:
+        """Packets and dead letters of one batch's records."""
+
+    @property
+    def times(self) -> EventTimes:
+        """The largest event time of each partition of the records."""
+
+    def report(self) -> Report:
+        """The counts of the records."""
 
 
 class Inputs(Protocol):
@@ -45,7 +62,7 @@ class Inputs(Protocol):
     def type_names(self) -> tuple[str | None, ...]:
         """Their names by number."""
 
-    def packer(self, plan: RuleSetPlan) -> Packer:
+    def packer(self, plan: RuleSetPlan) -> Packs:
         """The packer for the rules of ``plan``."""
 
 
@@ -59,6 +76,7 @@ class Runner:
         state: What :meth:`snapshot` gave, to go on from.
         columns: Whether matches and timeouts stay columns
             (:attr:`~spark_cep.matcher.findings.outputs.Outputs.results`).
+        matcher: What makes the matchers of rules.
 
     A batch that raises is not applied, or in part: go on with a new runner from a snapshot.
 
@@ -74,9 +92,10 @@ class Runner:
         state: RunState | None = None,
         *,
         columns: bool = False,
+        matcher: MakeMatcher = KeysMatcher,
     ) -> None:
         self._settings = settings or RunSettings()
-        self._columns = columns
+        self._columns, self._make = columns, matcher
         count = self._settings.key_groups
         self._state = RunState.empty(count) if state is None else state.copy()
         for what, number in (
@@ -103,7 +122,7 @@ class Runner:
             inputs.type_names,
             inputs.types,
         )
-        self._matcher = GroupMatcher(plan, options)
+        self._matcher = GroupMatcher(plan, options, self._make)
 
     def run(self, batches: Iterable[Batch]) -> Iterator[BatchResults]:
         """Apply batches in order; the results of each, once it is applied."""
