@@ -65,8 +65,8 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Timeout:
-    """A partial match whose ``deadline`` passed. ``already_matched``: one of its completions had
-    been a match before."""
+    """A partial match whose ``deadline`` passed. ``already_matched``: a match had taken just its
+    events by then, the first of them, or these and more."""
 
     match_id: str
     rule_id: str

@@ -40,7 +40,8 @@ class StepReporter(Reporter):
         *,
         matched: bool,
     ) -> None:
-        """Append a timeout; ``matched``: its events, or the first of them, were a match."""
+        """Append a timeout; ``matched``: its events, the first of them, or these and more were a
+        match."""
         common = self._common(key, first, last, outputs)
         outputs.timeouts.append(Timeout(**common, deadline=deadline, already_matched=matched))
         self.count({"timed_out": 1}, outputs)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from spark_cep.codecs.avro.record_cutting import RecordCutter
 from spark_cep.codecs.avro.record_layout import LayoutWriter
+from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.result_columns import columns_of, row_ids
 from spark_cep.columns.column_vectors import ColumnVectors
@@ -57,6 +59,7 @@ def _decode_nothing() -> None:
     nothing = no_texts()
     layouts = LayoutWriter(ColumnVectors()).written([], [[]])
     read = layouts.read(nothing, np.zeros(0, np.int32))
+    RecordCutter.of(parse('"string"', "nothing")).cut(b"", 0, b"")
     masks = event_masks(RecordTypes(), (), 1, ColumnVectors())
     masks.of(np.zeros(0, np.int32), nothing.data, read.wholes, read.doubles, read.nulls)
     nothing.compacted()

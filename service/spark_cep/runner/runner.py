@@ -145,6 +145,7 @@ class Runner:
                 groups[to].take(kind, packet)
             results.outputs.dead_letters += letters
         late: Counter[str] = Counter()
+        processing: Counter[str] = Counter()
         live: Counter[tuple[str, int]] = Counter()
         gone: Counter[tuple[str, int]] = Counter()
         written = str(state.batches + 1)
@@ -161,6 +162,7 @@ class Runner:
             self._matcher.end(group, written)
             results.late += group.late_events()
             late += group.late
+            processing.update(group.processing)
             live.update(group.live())
             for rule, version, partial_matches in group.gone:
                 gone[rule, version] += partial_matches
@@ -171,6 +173,8 @@ class Runner:
         results.counts = self._packer.report().counts
         for topic, count in late.items():
             results.counts[Count.LATE_EVENTS, topic] += count
+        for rule, spent in processing.items():
+            results.counts[Count.PROCESSING_NS, rule] = round(spent)
         results.late_counts, results.live = late, live
         results.gone = [(*rule, count) for rule, count in gone.items()]
         return results

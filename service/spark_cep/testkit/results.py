@@ -103,8 +103,8 @@ class FoundRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FoundTimeout(_Taken):
-    """A partial match that ran out of time at ``deadline``. ``already_matched``: its events, or the
-    first of them, had been a match."""
+    """A partial match that ran out of time at ``deadline``. ``already_matched``: by then a match
+    had taken just its events, the first of them, or these and more."""
 
     match_id: str
     deadline: datetime

@@ -78,7 +78,7 @@ class Probes:
         instances["deadline"], instances["quiet"] = FOREVER, NEVER
         instances["finished"] = instances["paused"] = instances["limited"] = 0
         partials = np.tile(held.partials, count)
-        partials["state"], partials["deadline"], partials["matched"] = _HELD, FOREVER, 0
+        partials["state"], partials["deadline"] = _HELD, FOREVER
         return KeysState(
             state.keys,
             state.events,

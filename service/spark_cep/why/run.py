@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -13,6 +13,7 @@ from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.tree import Rule
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Inputs, Runner
 from spark_cep.why.account import Account
@@ -32,10 +33,12 @@ def why(
     inputs: Inputs,
     batches: Iterable[Batch],
     settings: RunSettings | None = None,
+    learnt: Callable[[NewSchemasError], Inputs] | None = None,
 ) -> Account:
     """The account of the events of ``key``, as text of it stands in outputs (``None`` for a rule
     without key), under one rule. ``inputs`` are for one key group, and keep all events
-    (:attr:`~spark_cep.pipeline.decode.decoder_plan.DecodeOptions.keep_all`)."""
+    (:attr:`~spark_cep.pipeline.decode.decoder_plan.DecodeOptions.keep_all`). ``learnt`` gives those
+    that know the schemas without which a batch cannot be read."""
     settings = replace(settings or RunSettings(), key_groups=1, late_events="all")
     watched = WatchedPlan.of(compile_rule(rule, inputs.types))
     ledger, types = Ledger(watched, key), inputs.types
@@ -52,12 +55,24 @@ def why(
     runner = Runner(watched.together, of_key, settings, matcher=made)
     waiting: list[Event] = []
     late: set[Coordinates] = set()
-    for results in runner.run(batches):
+    for batch in batches:
+        seen = of_key.seen.copy()
+        try:
+            results = runner.apply(batch)
+        except NewSchemasError as error:
+            if learnt is None:
+                raise
+            # What was seen of the batch is seen again.
+            of_key = KeyInputs(learnt(error), key, seen)
+            runner.use(watched.together, of_key)
+            results = runner.apply(batch)
         late.update(each.at for each in results.late)
         waiting += of_key.seen.arrived
         waiting = [event for event in waiting if event.at not in ledger.events]
         of_key.seen.arrived.clear()
-    account = ledger.close(_alive(matchers[-1], watcher, watched), waiting, late)
+    used = next((each for each in reversed(matchers) if each.last is not None), None)
+    alive = {} if used is None else _alive(used, watcher, watched)
+    account = ledger.close(alive, waiting, late)
     account.watermark = runner.watermark
     _tell_starts(account, of_key.seen, watched)
     return account
@@ -78,8 +93,7 @@ def _alive(
     matcher: WatchedMatcher, watcher: StepWatcher | AttemptWatcher, watched: WatchedPlan
 ) -> dict[int, PartialMatch]:
     """The partial matches that are alive, by number."""
-    if matcher.last is None:
-        return {}
+    assert matcher.last is not None
     live = list(matcher.live(*matcher.last))
     # One that is held back and alive, too, is shown as alive.
     live.sort(key=lambda each: not each.held_back)

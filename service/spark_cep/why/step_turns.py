@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from spark_cep.compiler.formula import Formula
 from spark_cep.compiler.plan import Action, Plan, StateKind
 from spark_cep.durations import format_duration
-from spark_cep.matcher.findings.partial import ITSELF_MATCHED, Partial, Taken
+from spark_cep.matcher.findings.partial import MATCHED, Partial, Taken
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.why.account import Ending, Passed, Reason, SeenEvent, Turn
 from spark_cep.why.endings import Losses
@@ -67,12 +67,12 @@ class StepTurns:
         complete = {chain: None for chain in alive if chain in self.before.finished}
         for chain in (*alive, _NOTHING):
             held = self.before.partials.get(chain, ())
-            places = [(each.state, each.matched) for each in held]
+            places = [(each.state, each.last.matched) for each in held]
             for state, matched in places if chain else [(self.plan.start, 0)]:
                 for move in self._outcome(state, chain).moves:
                     if move.completes and move.step != PASS:
                         complete[chain | {(move.step, event.at)}] = None
-                    elif move.completes and matched != ITSELF_MATCHED:
+                    elif move.completes and matched != MATCHED:
                         complete[chain] = None
         complete.pop(_NOTHING, None)
         for chain in sorted(complete, key=self.losses.number):

@@ -12,7 +12,7 @@ from spark_cep.durations import format_duration
 from spark_cep.matcher.batch.events import Names, slot_types
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.findings.partial import FOREVER, ITSELF_MATCHED, Partial, RuleState
+from spark_cep.matcher.findings.partial import FOREVER, MATCHED, Partial, RuleState
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.steps.transitions import Transitions
 from spark_cep.model import Event
@@ -117,7 +117,7 @@ class StepWatcher:
         partials = self._held.partials.get(chain, [])
         due = max((each.deadline for each in partials), default=FOREVER)
         absent = any(
-            self.plan.states[each.state].absence and each.matched != ITSELF_MATCHED
+            self.plan.states[each.state].absence and each.last.matched != MATCHED
             for each in partials
         )
         if chain in losses.matched:

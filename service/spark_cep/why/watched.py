@@ -54,6 +54,12 @@ class SeenRecords:
     letters: list[DeadLetter] = field(default_factory=list)
     arrived: list[Event] = field(default_factory=list)
 
+    def copy(self) -> SeenRecords:
+        """The same, which further records do not change."""
+        return SeenRecords(
+            Counter(self.types), self.without_key, set(self.keys), [*self.letters], [*self.arrived]
+        )
+
 
 @dataclass
 class KeyInputs:

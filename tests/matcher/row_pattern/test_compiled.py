@@ -207,23 +207,6 @@ class Both:
         self.states = self.compiled.states_of(self.wanted, self.names)
 
 
-class _OneKey:
-    """The compiled matcher on one key."""
-
-    def __init__(self, plan: RowPatternPlan, limits: RowPatternLimits) -> None:
-        self._loops, self._names = Loops(plan, limits), Names()
-        self._states = RowPatternStates()
-
-    def advance(self, rows: Sequence[Event], watermark: int) -> list[Result]:
-        """The results that further rows give."""
-        events = EventTable.of(rows, self._names, self._loops.slots)
-        keys = np.zeros(len(rows), np.int64)
-        run = self._loops.apply(self._states, events, keys, watermark, self._names, closed=False)
-        found = [result for piece in run for _, result in objects(piece)]
-        self._states = run.states
-        return found
-
-
 @st.composite
 def plans(draw: st.DrawFn) -> RowPatternPlan:
     """Clauses with conditions and measures of all kinds."""
@@ -388,22 +371,57 @@ def test_work_does_not_depend_on_batches(
     data: st.DataObject,
     work: int,
 ) -> None:
-    """A limit of work is met at the same rows, however these are cut. The reference is not asked:
-    it begins attempts at rows that the compiled loops know to begin none."""
+    """A limit of work is met at the same rows, however these are cut, and in the reference."""
     limits = RowPatternLimits(work=work)
-    at_once, cut, made = _OneKey(plan, limits), _OneKey(plan, limits), Both(plan)
+    at_once, cut = Both(plan, limits), Both(plan, limits)
     now = 0
-    rows: list[Event] = []
+    rows: list[tuple[int, Event]] = []
     for gap, values in drawn:
         now += gap
-        rows.append(made.event(now, values))
+        rows.append((0, at_once.event(now, values)))
     wanted = at_once.advance(rows, now)
-    parts: list[Result] = []
+    parts: list[tuple[int, Result]] = []
     while rows:
         count = data.draw(st.integers(1, len(rows)))
-        parts += cut.advance(rows[:count], rows[count - 1].time)
+        parts += cut.advance(rows[:count], rows[count - 1][1].time)
         del rows[:count]
     assert repr(parts) == repr(wanted)
+
+
+@pytest.mark.parametrize("batch", [1, 40, 500])
+def test_the_work_of_a_row_that_ends_very_many_matches_is_bounded(batch: int) -> None:
+    """Each of its rows begins a match of those behind it: together that is the square."""
+    skip = "AFTER MATCH SKIP TO NEXT ROW"
+    plan = _plan(f"MEASURES n AS m {skip} PATTERN (A+ C) DEFINE A AS n > 0, C AS n < 0")
+    rows = 100
+    # All of them but for the last few.
+    both = Both(plan, RowPatternLimits(work=plan.program.width * 4 * (rows * rows // 2 - 50)))
+    given = [(0, both.event(number, {"n": 1})) for number in range(rows)]
+    given += [(0, both.event(rows, {"n": -1})), (0, both.event(rows + 1, {"n": 1}))]
+    found: list[Result] = []
+    while given:
+        found += [each for _, each in both.advance(given[:batch], rows + 1)]
+        del given[:batch]
+    (given_up,) = [each for each in found if isinstance(each, GivenUp)]
+    matches = [each.first for each in found if isinstance(each, MatchFound)]
+    assert matches == list(range(len(matches)))
+    assert 80 < len(matches) == given_up.first < rows
+
+
+@pytest.mark.parametrize("batch", [1, 40, 500])
+def test_the_work_of_a_row_that_ends_a_wide_attempt_is_bounded(batch: int) -> None:
+    """Behind it the search would go through the rows of the attempt once more."""
+    plan = _plan("MEASURES n AS m PATTERN ((A | B | A B)* C) DEFINE A AS n > 0, B AS n > 0,"
+                 " C AS n < 0")  # fmt: skip
+    both = Both(plan, RowPatternLimits(work=plan.program.width * 4 * 50))
+    values = [*[1] * 40, 0, *[1] * 60, 0, 1, -1]
+    given = [(0, both.event(number, {"n": value})) for number, value in enumerate(values)]
+    found: list[Result] = []
+    while given:
+        found += [each for _, each in both.advance(given[:batch], len(values))]
+        del given[:batch]
+    assert [each.first for each in found if isinstance(each, GivenUp)] == [42]
+    assert [each.first for each in found if isinstance(each, MatchFound)] == [102]
 
 
 def test_dropped_thread_beside_a_match() -> None:

@@ -239,8 +239,9 @@ RECORDS: Mapping[Contract, Record] = {
             OutputField(
                 "already_matched",
                 FieldType.FLAG,
-                "Whether these events, or the first of them, had been a match before: its loop or"
-                " optional steps went on waiting.",
+                "Whether a match had taken, by the deadline, just these events, the first of them, or"
+                " these and more: another branch matched, or a loop or optional steps went on"
+                " waiting.",
                 "already_matched",
                 lambda c: c.already_matched,
             ),

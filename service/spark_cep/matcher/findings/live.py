@@ -22,8 +22,8 @@ class PartialMatch:
     ``steps``: events per step, in the order taken, without columns. ``deadline``: when it runs out
     of time, ``None`` for never. ``waits_for``: the steps that could take an event next;
     ``forbids``: the NOT steps whose event would end it; ``absence``: it is a match at its deadline.
-    ``already_matched``: its events, or the first of them, were a match. ``held_back``: it is
-    complete, and its skip strategy keeps it until earlier partial matches are decided.
+    ``already_matched``: its events, the first of them, or these and more were a match.
+    ``held_back``: it is complete, and its skip strategy keeps it until earlier partial matches are decided.
     """
 
     rule_id: str
@@ -58,7 +58,7 @@ def live_partials(plan: Plan, key: str | None, state: RuleState) -> Iterator[Par
             waits,
             forbids,
             absence=absence,
-            already_matched=any(partial.matched for partial in same),
+            already_matched=same[0].last.had_matched,
         )
     for match in state.finished:
         yield _held(plan, key, match)

@@ -72,6 +72,8 @@ class GroupMatcher:
         self.read_ns = self.write_ns = 0
         self._unwritten, self._unwritten_bytes = [], 0
         group = self.stored(number, offsets_before)
+        if batch.control.reset_to is not None:
+            group.set_back(batch.control.reset_to)
         # Partitions to wait for, before what was read of them.
         group.clock.control(batch.control)
         for times in batch.times:

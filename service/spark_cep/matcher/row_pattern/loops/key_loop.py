@@ -99,7 +99,7 @@ def _open(program, columns, rows, work, control, key):
         _replay(program, columns, rows, work, control)
     key.time = max(key.time, control.watermark)
     control.frontier = key.next_row - 1 if key.attempt else key.first + key.rows - 1
-    control.work, control.deadline, control.failed = 0, NEVER, 0
+    control.work, control.deadline, control.failed, control.searched = 0, NEVER, 0, NONE
     control.open = 1
 
 
@@ -151,7 +151,11 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
             if key.next_start >= control.end:
                 return DONE
             again = control.failed and key.next_start < control.frontier
-            if again and not clause.near and not clause.ahead:
+            if again and not clause.ahead and control.searched < control.frontier:
+                # Of all later attempts together: none goes where another has failed.
+                control.searched = control.frontier
+                control.work += (control.frontier + 1 - key.next_start) * clause.span
+            if again and not clause.near and not clause.ahead and control.work <= clause.most_work:
                 may = may_match(
                     program, programs, columns, rows, work, ask, control, key.next_start,
                     clause.within,
@@ -234,7 +238,7 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
         if not control.failed and clause.near:
             forget_tried(work, control, key.start, control.frontier + 2)
             if not key.limit:
-                control.work += key.next_row - key.start
+                control.work += (key.next_row - key.start) * clause.span
         key.attempt, key.found, key.dropped, key.limit = 0, 0, 0, 0
         control.nodes, control.threads, control.slots = 0, 0, 1
         _drop_rows(clause, control, key)

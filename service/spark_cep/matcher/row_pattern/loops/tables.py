@@ -18,7 +18,8 @@ INSTRUCTION = record(
     code="i4", first="i4", second="i4", first_distinction="i4", end_distinction="i4"
 )
 #: The condition of a variable: ``bits`` that must be set, and the rest as ``TEST``; those up to
-#: ``end_near`` read nothing but rows at a distance. ``cost``: the steps of work of a row taken.
+#: ``end_near`` read nothing but rows at a distance. ``cost``: the steps of work of a row whose bits
+#: are set.
 VARIABLE = record(bits="i8", first_test="i4", end_test="i4", end_near="i4", cost="i4")
 OF_BIT, OF_PROGRAM, OF_PYTHON, OF_ALL, OF_ANY, PAST_NO, PAST_YES = range(7)
 #: A part of a condition, which leaves an answer (``NO``, ``YES``, ``OPEN``) on a stack: a bit, a
@@ -58,10 +59,12 @@ TO_NEXT_ROW, PAST_LAST_ROW, TO_FIRST, TO_LAST = range(4)
 #: registers of a thread; ``keeps``: whether it keeps any, or aggregates. ``near``: whether a failed
 #: attempt says that later ones fail from the same instruction and row. ``ahead``: whether
 #: conditions read rows behind theirs, so that an attempt may be open where it cannot match any
-#: more.
+#: more. Steps of work: ``step`` of a thread at an instruction, ``span`` of a row where they are not
+#: counted one by one.
 CLAUSE = record(
     within="i8", most_rows="i8", most_threads="i8", most_work="i8", reach="i8", first_bits="i8",
-    rows="i4", skip="i4", target="i4", words="i4", keeps="u1", near="u1", ahead="u1",
+    step="i8", span="i8", rows="i4", skip="i4", target="i4", words="i4", keeps="u1", near="u1",
+    ahead="u1",
 )  # fmt: skip
 
 #: A key. Rows are numbered from the first that it ever had; those from ``first`` on are kept.
@@ -114,14 +117,15 @@ RESULT = record(
 EXCLUDED = 1 << 16
 
 #: Where a run stands. One row. ``frontier`` is the last row of the key that an attempt has seen,
-#: ``work`` what it has cost so far, or the time ``deadline``. ``failed``: the last attempt has.
+#: ``work`` what it has cost so far, or the time ``deadline``. ``failed``: the last attempt has;
+#: ``searched``: the ``frontier`` up to which the rows behind its start were counted.
 CONTROL = record(
     **dict.fromkeys(
         (
             "key", "open", "closed", "watermark", "first_row", "base", "end", "threads", "nodes",
             "slots", "serial", "results", "labels", "kept_threads", "kept_nodes", "first_thread",
             "first_node", "drain_at", "ended", "known", "number", "start", "frontier",
-            "work", "deadline", "failed",
+            "work", "deadline", "failed", "searched",
         ),
         "i8",
     )

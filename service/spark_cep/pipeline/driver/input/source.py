@@ -59,8 +59,9 @@ class DriverFiles(NamedTuple):
 
 #: Where the first batch begins, if it is not done, is the last of the three.
 _Planning = tuple["Settings", DriverFiles, Ends | None]
-#: librdkafka's properties, what packs, and the number of key groups.
-_Reading = tuple[dict[str, Any], PackBatch, int]
+#: librdkafka's properties, whether lost records are an error, what packs, and the number of key
+#: groups.
+_Reading = tuple[dict[str, Any], bool, PackBatch, int]
 
 
 def input_packets(
@@ -74,7 +75,8 @@ def input_packets(
     first batch begins, if it is not done."""
     # Spark warns of two with the same name.
     name = f"spark_cep_input_{next(_numbers)}"
-    reading = (settings.reader_config(), pack, settings.state.key_groups)
+    fail = settings.source.fail_on_data_loss
+    reading = (settings.reader_config(), fail, pack, settings.state.key_groups)
     spark.dataSource.register(input_source(name, (settings, files, start), reading))
     return spark.readStream.format(name).load()
 
@@ -181,13 +183,13 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        config, pack, groups = _made(self._reading)
+        config, fail, pack, groups = _made(self._reading)
         part: _Part = partition.value
         if part.control is not None:
             kind = PacketKind.CONTROL
             yield packet_rows([(group, kind, part.control) for group in range(groups)])
         if part.range is not None:
-            yield from pack(records_of(part.range, config))
+            yield from pack(records_of(part.range, config, fail_on_data_loss=fail))
 
 
 @lru_cache(maxsize=1)
