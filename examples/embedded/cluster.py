@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from confluent_kafka import ElectionType, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, TopicMetadata
+from confluent_kafka.admin import AdminClient, TopicMetadata  # type: ignore[attr-defined]  # in no list
 from confluent_kafka.cimpl import NewTopic
 
 from examples.embedded.broker import EmbeddedBroker, Member, new_cluster_id
@@ -84,8 +84,9 @@ class EmbeddedCluster:
 
     def elect_preferred(self) -> None:
         """Have each partition led by the first broker of its list, where that is in sync."""
+        admin = self.admin()  # must outlive the future
         try:
-            self.admin().elect_leaders(ElectionType.PREFERRED).result(30)
+            admin.elect_leaders(ElectionType.PREFERRED).result(30)
         except KafkaException as error:
             # Of all of them.
             if error.args[0].code() != KafkaError.ELECTION_NOT_NEEDED:

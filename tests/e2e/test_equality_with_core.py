@@ -114,11 +114,11 @@ def runs(
 
 def _replayed(events: RecordedEvents, rules: RuleSet) -> Ids:
     settings = RunSettings(allowed_disorder_ms=round(DISORDER) * 1000)
-    found = [each.results for each in Replay(rules, events, settings).run()]
+    found = [*Replay(rules, events, settings).run()]
     return Ids(
-        sorted(match.match_id for each in found for match in each.outputs.matches),
-        sorted(timeout.match_id for each in found for timeout in each.outputs.timeouts),
-        sum(len(each.late) for each in found),
+        sorted(match.match_id for each in found for match in each.objects.matches),
+        sorted(timeout.match_id for each in found for timeout in each.objects.timeouts),
+        sum(len(each.results.late) for each in found),
     )
 
 

@@ -34,10 +34,10 @@ def test_the_next_start_sets_it_back(halfway: Halfway, spark: SparkSession, tmp_
     assert reset_clock(copy.settings(), to, spark) == SetBack(watermark, to, written=False)
     copy.run_one_batch(50)
     expected = halfway.of_second_half()
-    found = copy.finish()
-    assert found == Ids(
-        sorted(halfway.before.matches + expected.matches),
-        sorted(halfway.before.timeouts + expected.timeouts),
+    # The output topics are the copy's own, so the repeated batch writes there.
+    assert copy.finish().once() == Ids(
+        sorted({*halfway.before.matches, *expected.matches}),
+        sorted({*halfway.before.timeouts, *expected.timeouts}),
     )
     letters = copy.scenario.outputs(**copy.topics).reasons()
     assert {reason for _, reason in letters} == {"event_time_out_of_bounds"}

@@ -11,7 +11,12 @@ from contextlib import contextmanager, suppress
 from random import Random
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # in no list
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 
 from examples.embedded import EmbeddedBroker, EmbeddedCluster
 from tests.e2e.command import Command

@@ -347,13 +347,13 @@ def rules(long: int) -> list[dict[str, Any]]:
         {"id": "long-in-python", "sql": _LONG_IN_SQL.format(in_python), **limits},
     ]
     for number, condition in enumerate(CONDITIONS.values()):
-        long = f"LENGTH(name) > 1000 AND ({condition})"
+        on_long = f"LENGTH(name) > 1000 AND ({condition})"
         made.append(
             {
                 "id": f"text-{number}",
                 "version": 1,
                 "key": "k",
-                "pattern": [{"step": "t", "where": long}],
+                "pattern": [{"step": "t", "where": on_long}],
             }
         )
     copied: list[dict[str, Any]] = json.loads(json.dumps(made))

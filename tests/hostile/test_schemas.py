@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from spark_cep.codecs.record_faults import Fault
 from tests.hostile import schemas
+from tests.pipeline.decode.reference import decoded
 
 WRITERS, READERS = 120, 20
 
@@ -29,28 +31,26 @@ def test_mutated_readers_are_read_or_refused() -> None:
 
 def test_one_wrong_value_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one column of one record."""
-    right = schemas.decoded
 
     def wrong(*given: Any) -> dict[int, dict[str, Any]]:
-        made = right(*given)
+        made = decoded(*given)
         row = next(each for each in made.values() if each.get("slot_0_0") is not None)
         row["slot_0_0"] = "wrong"
         return made
 
     monkeypatch.setattr(schemas, "decoded", wrong)
-    (told,) = schemas.check_writers(WRITERS, 7).wrong
+    (told,) = schemas.check_writers(WRITERS // 2, 7).wrong
     assert "'wrong'" in told
 
 
 def test_a_fault_without_a_reason_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sound records that are refused."""
-    right = schemas.decoded
 
     def wrong(*given: Any) -> dict[int, dict[str, Any]]:
         return {
-            offset: row | {"fault": int(schemas.Fault.UNDECODABLE)}
-            for offset, row in right(*given).items()
+            offset: row | {"fault": int(Fault.UNDECODABLE)}
+            for offset, row in decoded(*given).items()
         }
 
     monkeypatch.setattr(schemas, "decoded", wrong)
-    assert len(schemas.check_writers(WRITERS, 7).wrong) > 10
+    assert len(schemas.check_writers(WRITERS // 2, 7).wrong) > 10

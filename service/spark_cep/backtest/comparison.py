@@ -137,9 +137,9 @@ class Comparison:
     def add(self, old: Found, new: Found) -> None:
         """Take in the results of a batch."""
         for side, found in ((_OLD, old), (_NEW, new)):
-            for match in found.results.outputs.matches:
+            for match in found.objects.matches:
                 self._add(side, "match", match, match.time)
-            for timeout in found.results.outputs.timeouts:
+            for timeout in found.objects.timeouts:
                 self._add(side, "timeout", timeout, timeout.deadline)
 
     def _add(self, side: int, kind: str, result: Match | Timeout, time: int) -> None:

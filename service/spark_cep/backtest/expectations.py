@@ -241,9 +241,9 @@ class Expectations:
 
     def add(self, found: Found) -> None:
         """Count the results of a batch."""
-        for match in found.results.outputs.matches:
+        for match in found.objects.matches:
             self._count("match", match, match.time)
-        for timeout in found.results.outputs.timeouts:
+        for timeout in found.objects.timeouts:
             self._count("timeout", timeout, timeout.deadline)
         self._late += sum(found.results.late_counts.values())
         self._letters += len(found.letters)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from spark_cep.backtest.replay import Found, OpenMatches, Replay
+from spark_cep.backtest.tallies import tallies_of
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.errors import StartError
+from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.model import DeadLetter
 from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
@@ -59,13 +61,14 @@ class _Begins:
 @dataclass(frozen=True)
 class _Job:
     """The whole job, as tasks need it. ``plan``: as :func:`spark_cep.rules.plans.plan_of` reads
-    it."""
+    it; ``keeps_results``: results are wanted, not only counted."""
 
     events: RecordedEvents
     plan: str
     settings: RunSettings
     at_end: AtEnd
     tasks: int
+    keeps_results: bool
 
     @property
     def inputs(self) -> Packing:
@@ -100,7 +103,8 @@ class _Job:
     def matched(self, packets: Iterable[tuple[_Key, Any]]) -> Iterator[Found | OpenMatches]:
         """The second stage: the packets of some key groups, batch by batch, to results."""
         inputs = _PacketInputs(self.inputs)
-        runner = Runner(plan_of(self.plan), inputs, self.settings)
+        runner = Runner(plan_of(self.plan), inputs, self.settings, columns=True)
+        live: Mapping[tuple[str, int], int] = {}
         for _, several in groupby(packets, key=lambda each: each[0][0]):
             mine = [*several]
             (begins,) = (each for (_, _, place), each in mine if place == _BEGINS)
@@ -109,9 +113,14 @@ class _Job:
             ]
             inputs.times = begins.times
             results = runner.apply(Batch(watermark=begins.watermark))
+            live = results.live
             letters = [*begins.letters, *results.outputs.dead_letters]
-            yield Found(results, letters, begins.records, begins.read)
-        yield OpenMatches.of(runner.partial_matches())
+            tallies = tallies_of(results.outputs.results)
+            # Columns have the plans of rules with them, which need not travel.
+            kept = results.outputs.as_objects() if self.keeps_results else Outputs()
+            results.outputs = replace(kept, counts=results.outputs.counts)
+            yield Found(results, letters, begins.records, begins.read, tallies)
+        yield OpenMatches.of(runner, live)
 
 
 @dataclass
@@ -157,15 +166,18 @@ class _PacketInputs:
 class SparkReplay:
     """A replay of the rules of ``replay`` over its events, on Spark."""
 
-    def __init__(self, replay: Replay, spark: SparkContext) -> None:
-        self._replay, self._spark = replay, spark
+    def __init__(self, replay: Replay, spark: SparkContext, *, keeps_results: bool) -> None:
+        self._replay, self._spark, self._keeps_results = replay, spark, keeps_results
         self._open = OpenMatches()
 
     def run(self, at_end: AtEnd = "wait") -> Iterator[Found]:
         """The results of each task, batch by batch."""
         tasks = self._spark.defaultParallelism
         settings = replace(self._replay.settings, key_groups=tasks * _GROUPS_PER_TASK)
-        job = _Job(self._replay.events.snapshot(), self._replay.plan_text, settings, at_end, tasks)
+        job = _Job(
+            self._replay.events.snapshot(), self._replay.plan_text, settings, at_end, tasks,
+            self._keeps_results,
+        )  # fmt: skip
         packets = self._spark.parallelize(range(tasks), tasks).mapPartitions(job.packed)
         by_group: Any = packets.repartitionAndSortWithinPartitions(
             tasks, lambda key: key[1] % tasks

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from heapq import nsmallest
 
+from spark_cep.backtest.tallies import RuleTally, tallies_of
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.config import Settings
 from spark_cep.config.engine import Time
 from spark_cep.errors import Problem
 from spark_cep.matcher.findings.live import PartialMatch
+from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.model import DeadLetter
 from spark_cep.pipeline.decode.decoder_plan import record_types
 from spark_cep.pipeline.driver.rules.job_plan import check_rules, spelled_out
@@ -44,15 +47,22 @@ def run_settings(settings: Settings | None, allowed_disorder_ms: int | None = No
     return RunSettings(time.watermark, disorder, late, _KEY_GROUPS)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Found:
     """The results of a batch. ``letters``: all dead letters, those of reading first; ``records``:
-    how many it had; ``read``: bytes of all recordings that have been read by now."""
+    how many it had; ``read``: bytes of all recordings that have been read by now; ``tallies``: the
+    counts of its results, by rule id."""
 
     results: BatchResults
     letters: list[DeadLetter]
     records: int
     read: int
+    tallies: dict[str, RuleTally]
+
+    @cached_property
+    def objects(self) -> Outputs:
+        """The results as objects."""
+        return self.results.outputs.as_objects()
 
 
 @dataclass
@@ -64,16 +74,12 @@ class OpenMatches:
     longest: list[PartialMatch] = field(default_factory=list)
 
     @classmethod
-    def of(cls, partial_matches: Iterable[PartialMatch]) -> OpenMatches:
-        """Count them."""
+    def of(cls, runner: Runner, live: Mapping[tuple[str, int], int]) -> OpenMatches:
+        """Those of a runner; ``live``: as its last batch counted them."""
         counts = Counter[str]()
-
-        def counted() -> Iterator[PartialMatch]:
-            for each in partial_matches:
-                counts[each.rule_id] += 1
-                yield each
-
-        return cls(counts, nsmallest(_LONGEST, counted(), key=begun))
+        for (rule, _), count in live.items():
+            counts[rule] += count
+        return cls(counts, nsmallest(_LONGEST, runner.oldest(_LONGEST), key=begun))
 
     def add(self, more: OpenMatches) -> None:
         """Take in those of other keys."""
@@ -101,7 +107,8 @@ class Replay:
             *check_rules(rules, events.format, ends=True),
         )
         inputs = events.inputs(settings.key_groups)
-        self._runner = Runner(self._plan(), inputs, settings)
+        self._runner = Runner(self._plan(), inputs, settings, columns=True)
+        self._live: Mapping[tuple[str, int], int] = {}
 
     def run(self, at_end: AtEnd = "wait") -> Iterator[Found]:
         """The results, batch by batch. Raises ConfigurationError for what cannot be read."""
@@ -117,12 +124,14 @@ class Replay:
             except NewSchemasError as error:
                 self.events.learn(error)
                 self._runner.use(self._plan(), self.events.inputs(self.settings.key_groups))
+        self._live = results.live
         letters = [*batch.letters, *results.outputs.dead_letters]
-        return Found(results, letters, batch.records, batch.read)
+        tallies = tallies_of(results.outputs.results)
+        return Found(results, letters, batch.records, batch.read, tallies)
 
     def open_matches(self) -> OpenMatches:
         """The partial matches that are open now."""
-        return OpenMatches.of(self._runner.partial_matches())
+        return OpenMatches.of(self._runner, self._live)
 
     @property
     def plan_text(self) -> str:

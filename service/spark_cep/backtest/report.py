@@ -14,14 +14,15 @@ from typing import Any
 
 from spark_cep.backtest.replay import NOT_SIMULATED, Found, OpenMatches, begun
 from spark_cep.backtest.rows import time_text
+from spark_cep.backtest.tallies import DAY, MINUTE
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.wire.reports import Count
 from spark_cep.rules.rule_set import RuleSet
 
-_MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
+_HOUR = 3_600_000
 #: Widths of the bars of a histogram, and how many there are at most.
-_WIDTHS = (_MINUTE, 10 * _MINUTE, _HOUR, 6 * _HOUR, _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY)
+_WIDTHS = (MINUTE, 10 * MINUTE, _HOUR, 6 * _HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY)
 _MOST_BARS = 30
 _MOST_KEYS = 50_000
 _TOP = 10
@@ -34,9 +35,9 @@ class TopKeys:
     counts: Counter[str | None] = field(default_factory=Counter)
     exact: bool = True
 
-    def add(self, key: str | None) -> None:
-        """Count a match."""
-        self.counts[key] += 1
+    def add(self, counts: Mapping[str | None, int]) -> None:
+        """Take in matches by key."""
+        self.counts.update(counts)
         if len(self.counts) > 2 * _MOST_KEYS:
             self.counts = Counter(dict(self.counts.most_common(_MOST_KEYS)))
             self.exact = False
@@ -114,18 +115,15 @@ class Report:
         self.records += found.records
         self.late += sum(results.late_counts.values())
         self.watermark = max(self.watermark, results.watermark)
-        for match in results.outputs.matches:
-            mine = self.rules[match.rule_id]
-            mine.matches += 1
-            mine.by_day[_day(match.time)] += 1
-            mine.keys.add(match.key)
-            self.minutes[match.time // _MINUTE] += 1
-        for timeout in results.outputs.timeouts:
-            mine = self.rules[timeout.rule_id]
-            mine.timeouts += 1
-            mine.timeouts_by_day[_day(timeout.deadline)] += 1
-        for row in results.outputs.rows:
-            self.rules[row.rule_id].rows += 1
+        for rule, tally in found.tallies.items():
+            mine = self.rules[rule]
+            mine.matches += tally.matches
+            mine.timeouts += tally.timeouts
+            mine.rows += tally.rows
+            mine.by_day.update({_day(day): count for day, count in tally.days.items()})
+            mine.timeouts_by_day.update({_day(day): n for day, n in tally.timeout_days.items()})
+            mine.keys.add(tally.keys)
+            self.minutes.update(tally.minutes)
         for letter in found.letters:
             self.dead_letters[letter.reason] += 1
             self.examples.setdefault(letter.reason, letter.detail)
@@ -157,11 +155,11 @@ class Report:
         """Begin and width in ms of each bar, and the matches in it; bars of none included."""
         if not self.minutes:
             return []
-        first, last = min(self.minutes) * _MINUTE, max(self.minutes) * _MINUTE
+        first, last = min(self.minutes) * MINUTE, max(self.minutes) * MINUTE
         width = next((w for w in _WIDTHS if last // w - first // w < _MOST_BARS), _WIDTHS[-1])
         bars = Counter[int]()
         for minute, count in self.minutes.items():
-            bars[minute * _MINUTE // width] += count
+            bars[minute * MINUTE // width] += count
         return [
             (number * width, width, bars[number])
             for number in range(first // width, last // width + 1)
@@ -199,5 +197,5 @@ def partial_as_json(partial: PartialMatch) -> Mapping[str, Any]:
     }
 
 
-def _day(ms: int) -> str:
-    return time_text(ms // _DAY * _DAY)[:10]
+def _day(day: int) -> str:
+    return time_text(day * DAY)[:10]

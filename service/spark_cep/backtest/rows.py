@@ -63,7 +63,7 @@ _RECORDS = {kind: record_of(kind) for kind in Kind}
 
 def rows_of(found: Found) -> Iterator[tuple[Kind, dict[str, Any]]]:
     """The rows of all results of a batch."""
-    outputs = found.results.outputs
+    outputs = found.objects
     for kind, results in (
         (Kind.MATCHES, outputs.matches),
         (Kind.ROWS, outputs.rows),

@@ -23,7 +23,7 @@ from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.findings.partial import ITSELF_MATCHED, RuleState, Taken
+from spark_cep.matcher.findings.partial import MATCHED, RuleState, Taken
 from spark_cep.matcher.keys import KeysMatcher, KeysState, in_order, rule_states
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.model import Coordinates, Match, Timeout
@@ -107,9 +107,10 @@ class ObservedKeys(KeysMatcher):
         for each in outputs:
             objects = each.as_objects()
             found.append(objects)
+            results: list[Match | Timeout] = [*objects.matches, *objects.timeouts]
             rules: list[_StepRule | _SqlRule] = [*self._of_steps, *self._in_sql]
             for rule in rules:
-                for result in (*objects.matches, *objects.timeouts):
+                for result in results:
                     rule.result(result)
             yield each
 
@@ -180,7 +181,7 @@ class _StepRule:
         for partial in before.partials:
             if partial.deadline > event.time:
                 here = standing.setdefault(_chain(self._plan, partial.last), [])
-                here.append((partial.state, partial.matched == ITSELF_MATCHED))
+                here.append((partial.state, partial.last.matched == MATCHED))
         for chain, states in standing.items():
             self._one(event, own, chain, states, seen)
 

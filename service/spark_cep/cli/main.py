@@ -12,6 +12,7 @@ import typer
 
 from spark_cep import __version__
 from spark_cep.cli.authoring.backtest import backtest
+from spark_cep.cli.authoring.tap import tap
 from spark_cep.cli.authoring.test_cases import run_cases
 from spark_cep.cli.authoring.why import why
 from spark_cep.cli.ending import Ending
@@ -37,6 +38,7 @@ app.add_typer(rules_commands)
 app.command()(run)
 app.command()(backtest)
 app.command("test")(run_cases)
+app.command()(tap)
 app.command()(why)
 
 #: Wrong use of a command; typer exports only what is below it.

@@ -10,7 +10,10 @@ from typing import Final
 CALL: Final = 500
 """Steps of a call of Python, and of each look-back whose events it is given."""
 
-HELD_EVENT: Final = 10
+ROW_CALL: Final = 1_000
+"""Steps of a call of Python in a rule in SQL, which reads the rows that it asks for."""
+
+HELD_EVENT: Final = 20
 """Steps of an event that a partial match has taken: with each event, perhaps the only one of its
 batch, the state of the key is read and written."""
 

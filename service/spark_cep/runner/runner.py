@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+import numpy as np
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.matcher.keys_state import chosen
 from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packed
@@ -23,7 +26,7 @@ from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.group_matcher import GroupMatcher, MakeMatcher
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
-from spark_cep.pipeline.match.watermark import BEGINNING
+from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.packets import EventTimes
 from spark_cep.pipeline.wire.reports import Count, Report
@@ -189,6 +192,18 @@ class Runner:
             group = self._group(number)
             for matcher, keys in group.states(self._matcher.load):
                 yield from matcher.live(keys, group.names)
+
+    def oldest(self, count: int) -> Iterator[PartialMatch]:
+        """The live partial matches of the keys that remember the oldest events, ``count`` of each
+        key group: among them are the ``count`` that began first."""
+        for number in range(self._settings.key_groups if self._state.batches else 0):
+            group = self._group(number)
+            for matcher, keys in group.states(self._matcher.load):
+                first = np.full(len(keys.keys), END)
+                np.minimum.at(first, keys.event_key, keys.events.time)
+                wanted = np.zeros(len(first), bool)
+                wanted[np.argsort(first, kind="stable")[:count]] = True
+                yield from matcher.live(chosen(keys, wanted), group.names)
 
     def _group(self, number: int) -> KeyGroup:
         """A key group as it is stored."""

@@ -283,6 +283,7 @@ class RuleTest:
                 moment(timeout.deadline),
                 timeout.already_matched,
                 timeout.measures,
+                timeout.events_omitted,
             )
             for timeout in self._outputs.timeouts
         ]

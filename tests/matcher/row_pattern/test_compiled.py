@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from spark_cep.columns.compilation import FOREVER
 from spark_cep.columns.vectors import Objects
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.errors import StateError
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern import matcher as compiled_matcher
 from spark_cep.matcher.row_pattern.calls import RowPatternCalls
@@ -38,7 +40,13 @@ from spark_cep.pattern.types import (
     RecordType,
 )
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
-from tests.reference.row_pattern.results import GivenUp, MatchFound, Result, objects
+from tests.reference.row_pattern.results import (
+    GivenUp,
+    MatchFound,
+    Result,
+    TimedOut,
+    objects,
+)
 
 EVENT = RecordType(
     {
@@ -318,6 +326,82 @@ def test_failed_attempts_are_not_repeated(batch: int, monkeypatch: pytest.Monkey
         both.advance(rows[:batch], 200)
         del rows[:batch]
     assert 200 <= calls <= 500
+
+
+@pytest.mark.parametrize("most_tried", [1 << 22, 8])
+def test_failed_attempts_are_not_repeated_in_later_batches(
+    most_tried: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row ends an attempt, and the next one does not go through all of its rows again in all
+    ways, though rows come one by one; unless there is room for few rows only."""
+    monkeypatch.setattr(compiled_matcher, "_MOST_TRIED", most_tried)
+    calls, real = 0, RowPatternCalls._call
+
+    def counted(*given: Any) -> int:
+        nonlocal calls
+        calls += 1
+        return real(*given)
+
+    monkeypatch.setattr(RowPatternCalls, "_call", counted)
+    both = Both(
+        _plan(
+            f"MEASURES COUNT(*) AS m {ROWS[3]} PATTERN ((A{{0,5}}){{0,5}} B) "
+            "DEFINE A AS s >= PREV(s), B AS n < 0"
+        )
+    )
+    for number in range(60):
+        both.advance([(0, both.event(number, {"s": "A", "n": 1}))], number)
+    found = both.advance([(0, both.event(60, {"n": -1}))], 60)
+    assert [type(each).__name__ for _, each in found] == ["MatchFound"]
+    assert (calls > 5_000) is (most_tried == 8)
+
+
+def test_damaged_instructions_tried() -> None:
+    """State that says of other rows and instructions than there are where attempts have failed is
+    refused."""
+    both = Both(_plan("MEASURES n AS m PATTERN ((A B?){0,3} C) DEFINE A AS n > 0, C AS n < 0"))
+    both.advance([(0, both.event(number, {"n": 1})) for number in range(4)], 4)
+    instructions = len(both.compiled.plan.program.instructions)
+    tried = both.states.tried
+    assert int(tried["at"].max()) > 0
+    rows = np.flatnonzero(tried["at"] < 0)
+    for place, wrong in ((0, instructions), (0, -2), (slice(None), -1)):
+        states = deepcopy(both.states)
+        states.tried["at"][place] = wrong
+        with pytest.raises(StateError, match="damaged"):
+            both.compiled.apply(
+                states, EventTable.empty(), np.zeros(0, np.int64), 5, both.names, closed=False
+            )
+    states = deepcopy(both.states)
+    states.keys["tried"] += 1
+    with pytest.raises(StateError, match="damaged"):
+        both.compiled.apply(
+            states, EventTable.empty(), np.zeros(0, np.int64), 5, both.names, closed=False
+        )
+    assert len(rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("batch", "pattern"),
+    [(1, "A X*? B"), (37, "A X*? B"), (160, "A X*? B"), (160, "(A | X){1,3} X*? B")],
+)
+def test_timeouts_list_few_of_their_rows(batch: int, pattern: str) -> None:
+    """Of each variable the first and the last."""
+    both = Both(
+        _plan(
+            f"MEASURES n AS m PATTERN ({pattern}) WITHIN INTERVAL '0.125' SECOND "
+            "DEFINE A AS n = 1, B AS n < 0"
+        )
+    )
+    rows = [(0, both.event(number, {"n": 1})) for number in range(160)]
+    found: list[tuple[int, Result]] = []
+    for first in range(0, len(rows), batch):
+        found += both.advance(rows[first : first + batch], first)
+    found += both.advance([], 1_000)
+    timeouts = [each for _, each in found if isinstance(each, TimedOut)]
+    assert [each.first for each in timeouts] == list(range(160))
+    assert max(len(each.labels) for each in timeouts) <= 103
+    assert max(each.omitted for each in timeouts) >= 20
 
 
 @pytest.mark.parametrize("condition", ["SUM(A.n) >= 0", "COALESCE(LAST(A.n, 2), 1) > 0",

@@ -40,7 +40,7 @@ def held(rule: Rule, *kinds: str) -> list[HeldPartial]:
     ((value, entries),) = runner.snapshot().groups
     assert value.row is not None
     group = StoredGroup(value.row[0])
-    found = []
+    found: list[HeldPartial] = []
     for name, data in entries.by_name.items():
         if not name.endswith(CHANGES):
             found += group.of_key(data, entries.by_name.get(name + CHANGES), "ann")

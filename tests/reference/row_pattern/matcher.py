@@ -12,6 +12,7 @@ from spark_cep.matcher.row_pattern.loops.tables import MOST_AGAIN, TRIED_AGAIN
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.model import Event
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
+from tests.reference.listed import listed
 from tests.reference.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -198,7 +199,13 @@ class RowPatternMatcher:
             deadline = row.time + self._query.within_ms
             labels = self._names(attempt.dropped)
             events = state.rows_from(attempt.start, len(labels))
-            results.append(TimedOut(attempt.start, row, events, labels, deadline))
+            kept = listed(labels)
+            results.append(
+                TimedOut(
+                    attempt.start, row, tuple(events[each] for each in kept),
+                    tuple(labels[each] for each in kept), deadline, len(labels) - len(kept),
+                )
+            )  # fmt: skip
         return results + self._without(state, attempt.start, after)
 
     def _without(self, state: KeyState, start: int, after: int) -> list[Result]:

@@ -158,7 +158,8 @@ def backtest(
             else:
                 backtest_text.show_comparison(found, out)
             return
-        runs = replay if master is None else _on_spark(replay, master, stack)
+        keeps = output is not None or expected is not None
+        runs = replay if master is None else _on_spark(replay, master, keeps, stack)
         report = _run(runs, chosen, events, at_end, output, form, expected)
     verdicts = [] if expected is None else [*expected.verdicts()]
     if as_json:
@@ -186,10 +187,11 @@ def _warn(replay: Replay) -> None:
         err.print(f"{warning}\n", markup=False)
 
 
-def _on_spark(replay: Replay, master: str, stack: ExitStack) -> SparkReplay:
+def _on_spark(replay: Replay, master: str, keeps: bool, stack: ExitStack) -> SparkReplay:
     from spark_cep.backtest.on_spark import SparkReplay, spark_context
 
-    return SparkReplay(replay, stack.enter_context(spark_context(master)))
+    spark = stack.enter_context(spark_context(master))
+    return SparkReplay(replay, spark, keeps_results=keeps)
 
 
 def _run(

@@ -33,7 +33,7 @@ from spark_cep.pattern.sql.row_pattern import (
 )
 from spark_cep.pattern.sql.spelling import leaves_columns_open
 from spark_cep.pattern.tree import Rule
-from spark_cep.pattern.work import CALL, THREAD
+from spark_cep.pattern.work import ROW_CALL, THREAD
 
 _TIMES = {(0, None): "any number of times", (1, None): "once or more", (0, 1): "once or not at all"}
 _TOGETHER = {
@@ -149,7 +149,8 @@ def _work(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
     most, width = rule.limits.work, plan.program.width
     yield "limit", f"{most:,} steps of some 10 ns; beyond it the attempt is given up"
     yield "open attempt", f"at most {width:,} instructions, {THREAD} steps each, and conditions"
-    yield "conditions", f"a step for each operation and value kept, {CALL} for a call of Python"
+    steps = f"a step for each operation and value kept, {ROW_CALL:,} for a call of Python"
+    yield "conditions", steps
     span = width * THREAD
     text = f"the rows behind the start of an attempt that fails: {span:,} steps each"
     if most // span < rule.limits.events:

@@ -23,7 +23,7 @@ from spark_cep.pattern.expressions import And, ColumnPath, Expression, Or, boole
 from spark_cep.pattern.expressions import Leaf as Part
 from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowValue
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
-from spark_cep.pattern.work import CALL, THREAD, TOTAL
+from spark_cep.pattern.work import ROW_CALL, THREAD, TOTAL
 from spark_cep.programs.loops import expression_loop
 
 _MOST_BITS = 62
@@ -192,7 +192,7 @@ class _ProgramLowering:
             self.tests[row] = len(self.tests), tables.PAST_NO
         asked = [test for test, code in self.tests[first:] if code == tables.OF_PROGRAM]
         operations = [end - begin for _, begin, end, *_ in map(self.conditions.__getitem__, asked)]
-        cost = CALL * (len(self.calls) - calls) + len(self.tests) - first + sum(operations)
+        cost = ROW_CALL * (len(self.calls) - calls) + len(self.tests) - first + sum(operations)
         return needed, first, len(self.tests), ends[-1], cost
 
     def _cost_of_registers(self) -> int:

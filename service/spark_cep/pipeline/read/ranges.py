@@ -47,16 +47,27 @@ class Range(NamedTuple):
         return f"{self.topic}, partition {self.partition}"
 
 
-def records_of(
-    wanted: Range, config: Mapping[str, Any], *, fail_on_data_loss: bool = True
-) -> Iterator[KafkaRecords | LostRecords]:
+def records_of(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecords]:
     """All records of a range, some together; ``config``: librdkafka's properties of the consumer.
-    Without ``fail_on_data_loss`` also what is there no more, in the order of offsets.
 
     Raises KafkaUnavailableError when none comes for a while, StateError when some are there no
     more, and StartError when Kafka refuses to send them.
     """
-    # The client itself would go on behind them, and not tell.
+    for found in _read(wanted, config, fail_on_data_loss=True):
+        if isinstance(found, KafkaRecords):
+            yield found
+
+
+def records_left(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecords | LostRecords]:
+    """Do as :func:`records_of`, but go on behind records that are there no more, and tell of them,
+    in the order of offsets."""
+    return _read(wanted, config, fail_on_data_loss=False)
+
+
+def _read(
+    wanted: Range, config: Mapping[str, Any], *, fail_on_data_loss: bool
+) -> Iterator[KafkaRecords | LostRecords]:
+    # The client itself would go on behind what is gone, and not tell.
     properties = {**config, "auto.offset.reset": "error"}
     client = _client(tuple(properties.items()))
     reading = _Reading(wanted, client, fail_on_data_loss=fail_on_data_loss)

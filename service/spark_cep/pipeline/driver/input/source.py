@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 from spark_cep.pipeline.driver.control.control_file import newest, record_between
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import write_atomically
-from spark_cep.pipeline.read.ranges import Range, records_of
+from spark_cep.pipeline.read.ranges import Range, records_left, records_of
 from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
 from spark_cep.pipeline.spark.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
@@ -189,7 +189,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             kind = PacketKind.CONTROL
             yield packet_rows([(group, kind, part.control) for group in range(groups)])
         if part.range is not None:
-            yield from pack(records_of(part.range, config, fail_on_data_loss=fail))
+            read = records_of if fail else records_left
+            yield from pack(read(part.range, config))
 
 
 @lru_cache(maxsize=1)
