@@ -39,7 +39,8 @@ Path = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``matches``: path → time. ``timeouts``: (path, deadline) → whether it had matched."""
+    """``matches``: path → time. ``timeouts``: (path, deadline) → whether a match found by then
+    begins with the path, or the path with that match."""
 
     matches: Mapping[Path, int]
     timeouts: Mapping[tuple[Path, int], bool]
@@ -201,16 +202,23 @@ class _Search:
 
     def answer(self) -> Answer:
         """What was found, with nothing skipped."""
-        matched = set(self.matches)
         timeouts = {}
         for path, waits in self.waits.items():
             for wait in waits:
                 if wait.died is None and not wait.absence and wait.deadline < NEVER:
                     others = (other for other in waits if other.deadline > wait.deadline)
                     if not any(self._alive(other, wait.deadline) for other in others):
-                        prefixes = (path[:length] for length in range(1, len(path) + 1))
-                        timeouts[path, wait.deadline] = any(p in matched for p in prefixes)
+                        timeouts[path, wait.deadline] = self._had_matched(path, wait.deadline)
         return Answer({path: time for path, (time, _) in self.matches.items()}, timeouts)
+
+    def _had_matched(self, path: Path, deadline: int) -> bool:
+        # Of one time, deadlines come before events.
+        found = (
+            match
+            for match, (time, position) in self.matches.items()
+            if time < deadline or (time == deadline and position is None)
+        )
+        return any(all(a == b for a, b in zip(path, match, strict=False)) for match in found)
 
     def _alive(self, wait: _Wait, time: int) -> bool:
         return wait.died is None or self.events[wait.died].time >= time

@@ -134,7 +134,7 @@ def remembered(job: LocalJob | ReferenceJob) -> dict[tuple[Any, str], Any]:
     """Everything that a job remembers of its rules, as values."""
     return {
         (key, plan.rule.id): (
-            [(p.state, p.first.at, _chain(p.last), p.deadline, p.matched) for p in state.partials],
+            [(p.state, p.first.at, _chain(p.last), p.deadline) for p in state.partials],
             [(f.first.at, _chain(f.last), f.time) for f in state.finished],
             state.deadline,
             state.quiet_until,
@@ -145,8 +145,8 @@ def remembered(job: LocalJob | ReferenceJob) -> dict[tuple[Any, str], Any]:
     }
 
 
-def _chain(last: Taken) -> list[tuple[int, Coordinates, int]]:
-    return [(taken.step, taken.event.at, taken.event.time) for taken in last.chain()]
+def _chain(last: Taken) -> list[tuple[int, Coordinates, int, int]]:
+    return [(each.step, each.event.at, each.event.time, each.matched) for each in last.chain()]
 
 
 def answers(rule: Rule, streams: Mapping[str, Sequence[Seen]]) -> dict[str, Answer]:

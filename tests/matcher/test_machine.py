@@ -48,6 +48,57 @@ def test_window_ends_before_its_length(
     assert (matched(one), timed_out(one)) == (matches, timeouts)
 
 
+def _steps(*steps: str, within: str = "10 ms") -> str:
+    return "\n".join([f"within: {within}", "pattern:", *(f"  - {{{step}}}" for step in steps)])
+
+
+A = "step: a, where: \"name = 'a'\""
+B, C, N = (
+    f"step: {name}, after: {after}, where: \"name = '{name}'\""
+    for name, after in (("b", "followed_by_any"), ("c", "followed_by"), ("n", "not_followed_by"))
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "events", "matches", "timeouts"),
+    [
+        (_steps(A, B), "a@0 b@1", [("a0 b1", 1)], [("a0", 10, True)]),
+        (_steps(A, B), "a@0 b@10", [], [("a0", 10, False)]),
+        (
+            _steps(A, B, f"{C[:-1]} AND price > LAST(b.price)\""),
+            "a@0 b=1@1 b=7@2 c=5@3",
+            [("a0 b1 c3", 3)],
+            [("a0", 10, True), ("a0 b2", 10, False)],
+        ),
+        (
+            _steps(f"{A}, times: 2, loop: combinations", N),
+            "a@0 a@1",
+            [("a0 a1", 10)],
+            [("a0", 10, True), ("a1", 11, False)],
+        ),
+        (
+            _steps(f"{A}, times: 2, loop: combinations", N),
+            "a@0 a@1 n@2",
+            [],
+            [("a0", 10, False), ("a1", 11, False)],
+        ),
+        # The match {a0} is found at 4, when two more events have been taken behind it.
+        (
+            _steps(f"{A}, times: 1+", N, within="{gap: 4 ms}"),
+            "a@0 a@2 a@3 n@5",
+            [("a0", 4)],
+            [("a0 a1 a2", 7, True), ("a1 a2", 7, False), ("a2", 7, False)],
+        ),
+    ],
+)
+def test_already_matched(
+    rule: str, events: str, matches: list[tuple[str, int]], timeouts: list[tuple[str, int, bool]]
+) -> None:
+    """A timeout says whether a match begins with its events, or its events with a match."""
+    one = run(rule, events)
+    assert (matched(one), timed_out(one)) == (matches, timeouts)
+
+
 @pytest.mark.parametrize("start", [-7, 0, 5])
 def test_deadline_of_an_idle_key(start: int) -> None:
     """The watermark alone brings the timeout, not before its time and stamped with it."""

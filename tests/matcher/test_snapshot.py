@@ -1,7 +1,7 @@
 """State and events that wait as bytes, put together and divided: nothing is lost, whatever the
 order.
 
-``tests/golden/state`` holds both as blocks of formats 6 and 5, to load for ever;
+``tests/golden/state`` holds both as blocks of formats 7 and 5, to load for ever;
 ``REWRITE_GOLDEN=1`` writes only those that are missing.
 """
 
@@ -175,15 +175,12 @@ def content(state: KeysState, names: Names, slots: Sequence[SlotType]) -> Any:
     """A state's events and partial matches as values, by key."""
 
     def chain(last: Any) -> Any:
-        return [(taken.step, value(taken.event)) for taken in last.chain()]
+        return [(taken.step, value(taken.event), taken.matched) for taken in last.chain()]
 
     instances = [
         (
             (key, number),
-            [
-                (p.state, value(p.first), chain(p.last), p.deadline, p.matched)
-                for p in rule.partials
-            ],
+            [(p.state, value(p.first), chain(p.last), p.deadline) for p in rule.partials],
             [(value(f.first), chain(f.last), f.time) for f in rule.finished],
             (rule.deadline, rule.quiet_until, rule.paused, rule.limited, rule.events_at_most),
         )
@@ -546,7 +543,7 @@ def golden_events(columns: Any = None, payload: Any = None, micros: Any = None) 
 
 
 def golden_states() -> dict[str, KeysState]:
-    """What the committed bytes of state in formats 3 and 4 hold, written out by hand."""
+    """What the committed bytes of state hold, written out by hand."""
     held = Held(
         table(
             [
@@ -559,12 +556,16 @@ def golden_states() -> dict[str, KeysState]:
             INSTANCE,
         ),
         table(
-            [(1, 0, 0, 95, 0), (300, 0, 1, FOREVER, 1), (2, 2, 3, -5, 0)],
-            "state first last deadline matched",
+            [(1, 0, 0, 95), (300, 0, 1, FOREVER), (2, 2, 3, -5)],
+            "state first last deadline",
             PARTIAL,
         ),
         table([(0, 2, 7)], "first last time", FINISHED),
-        table([(-1, 0, 0), (0, 1, 1), (0, 2, 1), (-1, 0, 2)], "previous step event", NODE),
+        table(
+            [(-1, 0, 0, 2), (0, 1, 1, 0), (0, 2, 1, 2), (-1, 0, 2, 0)],
+            "previous step event matched",
+            NODE,
+        ),
     )
     of_key = np.array([0, 0, 1])
     payload = Bytes.of([b"bytes", None, b""])
@@ -616,7 +617,7 @@ def golden_batch() -> InputBatch:
 
 def golden(name: str, now: bytes) -> bytes:
     """The committed bytes."""
-    path = GOLDEN / f"columnar-6-{name}.bin"
+    path = GOLDEN / f"columnar-7-{name}.bin"
     if os.environ.get("REWRITE_GOLDEN") and not path.exists():
         path.write_bytes(now)
     return path.read_bytes()
@@ -665,4 +666,4 @@ def test_golden_batch() -> None:
 def test_every_golden_state_is_tested() -> None:
     """No file is left without its case."""
     files = {file.stem for file in GOLDEN.iterdir()}
-    assert files == {f"columnar-6-{name}" for name in (*golden_states(), "batch")}
+    assert files == {f"columnar-7-{name}" for name in (*golden_states(), "batch")}

@@ -21,9 +21,9 @@ from spark_cep.matcher.findings.found import (
     work_limit_failure,
 )
 from spark_cep.matcher.findings.partial import (
-    BEGINNING_MATCHED,
     FOREVER,
-    ITSELF_MATCHED,
+    MATCHED,
+    MATCHED_WITH_MORE,
     NOT_MATCHED,
     Finished,
     Partial,
@@ -32,11 +32,13 @@ from spark_cep.matcher.findings.partial import (
 )
 from spark_cep.matcher.steps.conditions import cost
 from spark_cep.matcher.steps.look_back_programs import program
+from spark_cep.matcher.steps.loops.kernel_tables import SPARE_PART
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.model import Event
 from spark_cep.pattern.tree import OnLimit
+from spark_cep.pattern.work import HELD_EVENT
 from tests.reference.found import Expired, Found
-from tests.reference.limits import beyond, enforce, keep, pause
+from tests.reference.limits import beyond, enforce, held_nodes, keep, pause
 from tests.reference.look_back_tests import LookBackTests
 from tests.reference.skip import release
 
@@ -89,7 +91,6 @@ class Machine:
         looks_back = self._transitions.looks_back
         kept: list[Partial] = []
         taking: _Taking = {}
-        finished = len(state.finished)
         changed = False
         for partial in state.partials:
             true = self._ask(partial, event, bits, found) if looks_back else bits
@@ -106,7 +107,7 @@ class Machine:
             found.started += 1
             self._follow(None, opening, event, state, kept, taking)
         if changed:
-            state.partials = _distinct(kept, {id(f.last) for f in state.finished[finished:]})
+            state.partials = _distinct(kept)
             state.events_at_most += 1
             self._settle(state, event, found)
             state.limited = state.limited or overworked
@@ -115,20 +116,28 @@ class Machine:
     def _limit_work(self, state: RuleState, event: Event, bits: int, found: Found) -> bool:
         """Drop the partial matches that would cost more work than is allowed; returns whether
         there were such."""
-        cost = [self._cost(partial.state, bits) for partial in state.partials]
         opening, most = self._cost(self.plan.start, bits), self._limits.work
-        work = opening + sum(cost)
+        held = len(list(held_nodes((*state.finished, *state.partials)))) * HELD_EVENT
+        work = opening + held + sum(self._cost(each.state, bits) for each in state.partials)
         if work <= most:
             return False
-        held = len(state.partials)
         if self._limits.on_limit is OnLimit.PAUSE_RULE:
             dropped = pause(state)
         else:
             newest_first = self._limits.on_limit is OnLimit.DROP_OLDEST
-            ordered = cost[::-1] if newest_first else cost
-            kept = sum(opening + sum(ordered[: n + 1]) <= most for n in range(held))
-            dropped = held - kept
-            state.partials = state.partials[dropped:] if newest_first else state.partials[:kept]
+            ordered = state.partials[::-1] if newest_first else state.partials
+            kept = [
+                number
+                for number in range(1, len(ordered) + 1)
+                if opening
+                + len(list(held_nodes((*state.finished, *ordered[:number])))) * HELD_EVENT
+                + sum(self._cost(each.state, bits) for each in ordered[:number])
+                <= most - held // SPARE_PART
+            ]
+            dropped = len(ordered) - len(kept)
+            state.partials = ordered[: len(kept)]
+            if newest_first:
+                state.partials = state.partials[::-1]
         found.dropped += dropped
         if not state.limited:
             found.failures.append(work_limit_failure(self.plan, event, work, dropped))
@@ -149,12 +158,9 @@ class Machine:
             due = [p for p in state.partials if p.deadline <= deadline]
             state.partials = [p for p in state.partials if p.deadline > deadline]
             _refresh_deadline(state)
-            absent = {
-                id(p.last): p for p in due if self._absence[p.state] and p.matched != ITSELF_MATCHED
-            }
-            if absent:
-                state.partials = _distinct(state.partials, set(absent))
-            state.finished += [Finished(p.first, p.last, deadline) for p in absent.values()]
+            for partial in due:
+                if self._absence[partial.state]:
+                    _finish(partial.first, partial.last, deadline, state)
             # Only a gap between repetitions gives the holders of one sequence several deadlines.
             held = {id(p.last) for p in state.partials} if self._step_gaps else ()
             expired: dict[int, Expired] = {}
@@ -163,10 +169,7 @@ class Machine:
                 gap = self._taking[partial.state]
                 could_take = gap is None or deadline <= last.event.time + gap
                 if self._live[partial.state] and could_take and id(last) not in held:
-                    before = expired.get(id(last))
-                    matched = bool(partial.matched) or id(last) in absent
-                    matched = matched or (before is not None and before.matched)
-                    expired[id(last)] = Expired(first, last, deadline, matched)
+                    expired[id(last)] = Expired(first, last, deadline, last.had_matched)
             found.timeouts.extend(expired.values())
             self._release(state, found)
         if state.quiet_until is not None and state.quiet_until <= time and not state.finished:
@@ -185,9 +188,9 @@ class Machine:
     ) -> None:
         """What becomes of ``partial``; ``None`` is the match that may start at ``event``."""
         if partial is None:
-            first, previous, matched = event, None, NOT_MATCHED
+            first, previous = event, None
         else:
-            first, previous, matched = partial.first, partial.last, partial.matched
+            first, previous = partial.first, partial.last
         for step, target, completes in outcome.moves:
             last = previous
             if step != PASS:
@@ -196,16 +199,14 @@ class Machine:
                     last = taking[id(previous), step] = Taken(previous, step, event)
             if last is None:
                 continue
-            if completes and (step != PASS or matched != ITSELF_MATCHED):
-                state.finished.append(Finished(first, last, event.time))
+            if completes:
+                _finish(first, last, event.time, state)
             if outcome.stops or self.plan.states[target].kind is StateKind.FINAL:
                 continue
             deadline = self._deadline(target, first, last)
-            if step != PASS:
-                inherited = min(matched, BEGINNING_MATCHED)
-                kept.append(Partial(target, first, last, deadline, inherited))
-            elif deadline > event.time:  # else it could only repeat, and the gap is over
-                kept.append(Partial(target, first, last, deadline, matched))
+            # A branch that has not taken the event could only repeat, and its gap may be over.
+            if step != PASS or deadline > event.time:
+                kept.append(Partial(target, first, last, deadline))
 
     def _deadline(self, target: int, first: Event, last: Taken) -> int:
         deadline = FOREVER if self._window is None else first.time + self._window
@@ -262,7 +263,6 @@ class Machine:
             found.failures.append(skip_failure(self.plan, match.last.event))
 
         before = len(state.partials)
-        state.finished = list({id(each.last): each for each in state.finished}.values())
         held = before + len(state.finished)
         released = release(self.plan, state, missed)
         found.pruned += held - len(released) - len(state.partials) - len(state.finished)
@@ -276,9 +276,19 @@ class Machine:
             found.matches.append(match)
 
 
-def _distinct(partials: list[Partial], completed: set[int]) -> list[Partial]:
-    """Partial matches without repetitions; those whose events, or all but the last of them, are
-    among ``completed`` matches have matched.
+def _finish(first: Event, last: Taken, time: int, state: RuleState) -> None:
+    """Add a complete match, unless the same events have been one."""
+    if last.matched == MATCHED:
+        return
+    for taken in last.chain():
+        if taken.matched == NOT_MATCHED:
+            taken.matched = MATCHED_WITH_MORE
+    last.matched = MATCHED
+    state.finished.append(Finished(first, last, time))
+
+
+def _distinct(partials: list[Partial]) -> list[Partial]:
+    """Partial matches without repetitions.
 
     Two that stand in the same state on the same last taken event object share their whole past,
     so whatever comes happens to both alike; merging them by less than that would be wrong, since
@@ -286,19 +296,7 @@ def _distinct(partials: list[Partial], completed: set[int]) -> list[Partial]:
     """
     distinct: dict[tuple[int, int], Partial] = {}
     for partial in partials:
-        key = (partial.state, id(partial.last))
-        before = distinct.get(key)
-        if before is None or partial.matched > before.matched:
-            distinct[key] = partial
-    if completed:
-        for key, partial in distinct.items():
-            last, matched = partial.last, partial.matched
-            if id(last) in completed:
-                matched = ITSELF_MATCHED
-            elif id(last.previous) in completed:
-                matched = max(matched, BEGINNING_MATCHED)
-            if matched != partial.matched:
-                distinct[key] = partial._replace(matched=matched)
+        distinct.setdefault((partial.state, id(partial.last)), partial)
     return list(distinct.values())
 
 

@@ -11,6 +11,10 @@ from typing import Annotated
 import typer
 
 from spark_cep import __version__
+from spark_cep.cli.authoring.backtest import backtest
+from spark_cep.cli.authoring.tap import tap
+from spark_cep.cli.authoring.test_cases import run_cases
+from spark_cep.cli.authoring.why import why
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode, exit_code
 from spark_cep.cli.forms import RuleForm
@@ -32,6 +36,10 @@ app = typer.Typer(
 )
 app.add_typer(rules_commands)
 app.command()(run)
+app.command()(backtest)
+app.command("test")(run_cases)
+app.command()(tap)
+app.command()(why)
 
 #: Wrong use of a command; typer exports only what is below it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -131,11 +139,43 @@ def state(
         own = settings.state.model_copy(update={"checkpoint": checkpoint})
         settings = settings.model_copy(update={"state": own})
     report = read_state(settings, key)
-    steps = {} if key is None else state_text.step_names(settings)
+    plans = {} if key is None else state_text.plans_of(settings, report.position.committed)
     if as_json:
-        typer.echo(state_text.as_json(report, steps))
+        typer.echo(state_text.as_json(report, plans))
     else:
-        state_text.show(report, steps, out)
+        state_text.show(report, plans, out)
+
+
+@app.command(name="reset-clock")
+def reset_clock(
+    config: ConfigFile,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="TIME",
+            help="The new watermark, a date and time with its zone; default: by the time of the"
+            " last batch.",
+        ),
+    ] = None,
+) -> None:
+    """Set the clock of a stopped job back, after events with times in the future have moved it. The
+    next start does it, before it reads anything."""
+    from spark_cep.cli import resetting
+    from spark_cep.pipeline.driver.commands import reset_clock as command
+
+    wanted = None if to is None else resetting.moment(to)
+    settings = load(config)
+    configure(settings.observability.log_level, settings.observability.log_format)
+    if checkpoint is not None:
+        own = settings.state.model_copy(update={"checkpoint": checkpoint})
+        settings = settings.model_copy(update={"state": own})
+    done = command.reset_clock(settings, wanted)
+    typer.echo(resetting.text(str(settings.state.checkpoint), done))
 
 
 @app.command(name="dead-letters")

@@ -30,7 +30,7 @@ from spark_cep.matcher.keys import ENGINES, KeysState
 from spark_cep.matcher.keys_state import chosen
 
 #: Formats of blocks.
-STATE, BATCH = 6, 5
+STATE, BATCH = 7, 5
 
 #: The tables of a state: keys, those of each engine, events.
 _KEYS = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,8 +12,11 @@ from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import Problem
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.model import Coordinates, DeadLetter, LateEvent, TakenEvent
 from spark_cep.pattern.tree import Rule
+from spark_cep.pattern.types import RecordType
+from spark_cep.pipeline.match.group_matcher import MakeMatcher
 from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.runner.batch import Batch, RunSettings
@@ -38,9 +41,13 @@ from spark_cep.testkit.times import (
     instant_text,
     moment,
 )
+from spark_cep.why.answer import Answer
+from spark_cep.why.run import keys_seen, why
+from spark_cep.why.text import ended_lines
 
 _END_OF_TIME = 1 << 62
 _MOST_EXPLAINED = 100
+_MOST_KEYS = 10
 #: Results come in one order, so there is one key group.
 _SETTINGS = RunSettings(late_events="all", key_groups=1)
 
@@ -72,6 +79,7 @@ class RuleTest:
         schema: Avro schema of the events, its file or JSON values: the rules are checked against
             it as by ``spark-cep check --schema``, and the columns of events too.
         schemas: The same by input, where there are several.
+        matcher: What makes the matchers of rules, for those that look on as they work.
 
     Raises:
         RuleSetError: A rule is refused, by itself or against the schema.
@@ -87,6 +95,7 @@ class RuleTest:
         allowed_disorder: str | timedelta | None = "0 ms",
         schema: Schema | None = None,
         schemas: Mapping[str, Schema] | None = None,
+        matcher: MakeMatcher = KeysMatcher,
     ) -> None:
         self._rules = rule_set(rules)
         self._inputs = KitInputs.of(self._rules, schema, schemas)
@@ -96,7 +105,8 @@ class RuleTest:
         self._values = ValueInputs(self._inputs.record_types)
         self._sent_types = SentTypes(self._rules.enabled)
         with compilation_noticed(_begins, _ends):
-            self._runner = Runner(self._plan, self._values, _SETTINGS)
+            self._runner = Runner(self._plan, self._values, _SETTINGS, matcher=matcher)
+        self._matcher = matcher
         self._watermark = self._followed(BEGINNING)
         self._outputs = Outputs()
         self._late: list[LateEvent] = []
@@ -105,6 +115,7 @@ class RuleTest:
         self._event_at: dict[Coordinates, SentEvent] = {}
         self._misfits: dict[Coordinates, Mapping[tuple[str, str], Problem]] = {}
         self._arrived: list[ValueRecord] = []
+        self._batches: list[tuple[list[ValueRecord], int, int]] = []
 
     # What the test does.
 
@@ -170,7 +181,8 @@ class RuleTest:
     def restart(self) -> None:
         """Write the state to bytes and read it back, as a stop or crash and a start would."""
         self._settle(self._watermark)
-        self._runner = Runner(self._plan, self._values, _SETTINGS, self._runner.snapshot())
+        state = self._runner.snapshot()
+        self._runner = Runner(self._plan, self._values, _SETTINGS, state, matcher=self._matcher)
 
     # What the test looks at.
 
@@ -178,6 +190,14 @@ class RuleTest:
     def rules(self) -> tuple[Rule, ...]:
         """The rules, in the order of their ids."""
         return self._rules.rules
+
+    def columns(
+        self,
+        input: str | None = None,  # noqa: A002  the configuration's word
+        of_type: str | None = None,
+    ) -> RecordType | None:
+        """The columns of events as the schema has them; ``None`` where nothing is known."""
+        return self._inputs.columns(self._inputs.input(input), of_type)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -263,6 +283,7 @@ class RuleTest:
                 moment(timeout.deadline),
                 timeout.already_matched,
                 timeout.measures,
+                timeout.events_omitted,
             )
             for timeout in self._outputs.timeouts
         ]
@@ -304,6 +325,21 @@ class RuleTest:
         """The matches that a skip strategy holds back while an earlier partial match is alive."""
         return [match for match in self._open_matches() if match.held_back]
 
+    def why(self, key: str | None = None, *, rule: str | None = None) -> Answer:
+        """Why a rule did, or did not, match the events of ``key`` (text, as results have it): what
+        each event did to each partial match, by which part of a condition it was passed over, and
+        by what partial matches ended. It prints itself.
+
+        ``rule``: the rule's id, where there are several. ``ValueError`` when there is none.
+        """
+        self._settle(self._watermark)
+        known = {each.id: each for each in self._rules.enabled}
+        if rule is None and len(known) == 1:
+            (rule,) = known
+        if rule not in known:
+            raise ValueError(f"say which rule: {', '.join(known) or 'there is none'}")
+        return Answer(why(known[rule], key, self._values, self._replayed()))
+
     def explain(self) -> str:
         """Everything that is known, as text: for the message of an assertion."""
         lines = [repr(self), *self._rule_lines(), "events:"]
@@ -323,6 +359,7 @@ class RuleTest:
         for title, found in sections:
             lines.append(f"{title}:{'' if found else ' none'}")
             lines += [f"  {each!r}" for each in found]
+        lines += self._ended_lines()
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -365,6 +402,7 @@ class RuleTest:
             before = ControlRecord(lower_bound=self._watermark)
             with compilation_noticed(_begins, _ends):
                 found = self._runner.apply(Batch(records_of(arrived), before, watermark))
+            self._batches.append((arrived, self._watermark, watermark))
             self._watermark = max(self._watermark, watermark)
             found.outputs.dead_letters.sort(key=lambda letter: self._event_at[letter.at].number)
             self._outputs.add(found.outputs)
@@ -407,6 +445,17 @@ class RuleTest:
         for rule in self._rules.rules:
             state = "" if rule.enabled else ", not enabled"
             yield f"rule {rule.id} version {rule.version}{state}"
+
+    def _replayed(self) -> Iterator[Batch]:
+        """What the runner was given."""
+        for arrived, before, watermark in self._batches:
+            yield Batch(records_of(arrived), ControlRecord(lower_bound=before), watermark)
+
+    def _ended_lines(self) -> Iterable[str]:
+        """Partial matches that ended without a match, and why, of the first keys."""
+        for rule in self._rules.enabled:
+            for key in keys_seen(rule, self._values, self._replayed())[:_MOST_KEYS]:
+                yield from ended_lines(why(rule, key, self._values, self._replayed()))
 
     def _event_lines(self) -> Iterable[str]:
         late = {arrival.event.number for arrival in self.late}

@@ -18,23 +18,27 @@ from spark_cep.model import Event
 FOREVER = (1 << 63) - 1
 #: A watermark beyond all event times: no event will follow.
 END_OF_TIME = 1 << 62
-#: Values of ``Partial.matched``.
-NOT_MATCHED, BEGINNING_MATCHED, ITSELF_MATCHED = range(3)
+#: Values of ``Taken.matched``.
+NOT_MATCHED, MATCHED_WITH_MORE, MATCHED = range(3)
 
 
 class Taken:
-    """One event taken for step number ``step``, behind ``previous``. Immutable by convention.
+    """One event taken for step number ``step``, behind ``previous``. ``matched``: what is known of
+    the events up to it: they are in no match, a match begins with them, or they are one.
 
     Within one rule's state there is one object for each sequence of events taken, so two partial
     matches have taken the same events for the same steps exactly when their ends are one object.
     """
 
-    __slots__ = ("event", "previous", "step")
+    __slots__ = ("event", "matched", "previous", "step")
 
-    def __init__(self, previous: Taken | None, step: int, event: Event) -> None:
+    def __init__(
+        self, previous: Taken | None, step: int, event: Event, matched: int = NOT_MATCHED
+    ) -> None:
         self.previous = previous
         self.step = step
         self.event = event
+        self.matched = matched
 
     def chain(self) -> Iterator[Taken]:
         """This event and those before it, last first."""
@@ -43,17 +47,20 @@ class Taken:
             yield taken
             taken = taken.previous
 
+    @property
+    def had_matched(self) -> bool:
+        """Whether a match began with these events, or these events with a match."""
+        return self.matched != NOT_MATCHED or any(each.matched == MATCHED for each in self.chain())
+
 
 class Partial(NamedTuple):
     """A partial match standing in ``state``. ``first`` opened it. ``deadline`` is when it runs
-    out of time (``FOREVER`` for never). ``matched``: 0, or 1 when a match was found on its way
-    here, or 2 when that was exactly what it has taken, which is then no match again."""
+    out of time (``FOREVER`` for never)."""
 
     state: int
     first: Event
     last: Taken
     deadline: int
-    matched: int
 
 
 class Finished(NamedTuple):

@@ -24,7 +24,7 @@ INSTANCE = np.dtype(
     ],
     align=True,
 )  # fmt: skip
-NODE = np.dtype([("previous", "i4"), ("step", "i4"), ("event", "i4")])
+NODE = np.dtype([("previous", "i4"), ("step", "i4"), ("event", "i4"), ("matched", "i4")])
 
 
 class Held(NamedTuple):
@@ -135,7 +135,7 @@ STORED = Stored(
             of_keys=True,
         ),
         StoredTable(
-            "partials", kernel_tables.PARTIAL, ("state", "first", "last", "deadline", "matched"),
+            "partials", kernel_tables.PARTIAL, ("state", "first", "last", "deadline"),
             events=("first",), rows=_OF_PARTIALS,
         ),
         StoredTable(
@@ -143,7 +143,7 @@ STORED = Stored(
             events=("first",), rows=_OF_PARTIALS,
         ),
         StoredTable(
-            "nodes", NODE, ("previous", "step", "event"), of_keys=True,
+            "nodes", NODE, ("previous", "step", "event", "matched"), of_keys=True,
             events=("event",), rows={"previous": "nodes"},
         ),
     ),
@@ -159,11 +159,11 @@ def rule_states(
     event = events.objects(names, slots)
     known = [event(row) for row in range(len(events))]
     nodes: list[Taken] = []
-    for previous, step, row in held.nodes.tolist():
-        nodes.append(Taken(nodes[previous] if previous >= 0 else None, step, known[row]))
+    for previous, step, row, matched in held.nodes.tolist():
+        nodes.append(Taken(nodes[previous] if previous >= 0 else None, step, known[row], matched))
     partials = (
-        Partial(state, known[first], nodes[last], deadline, matched)
-        for deadline, state, first, last, _, _, _, matched in held.partials.tolist()
+        Partial(state, known[first], nodes[last], deadline)
+        for deadline, state, first, last, *_ in held.partials.tolist()
     )
     finished = (
         Finished(known[first], nodes[last], time) for time, first, last in held.finished.tolist()

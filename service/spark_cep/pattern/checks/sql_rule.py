@@ -12,7 +12,7 @@ from spark_cep.errors import Problem
 from spark_cep.pattern.checks.findings import Finding
 from spark_cep.pattern.checks.references import check_references
 from spark_cep.pattern.expressions.problems import TextProblem
-from spark_cep.pattern.sql import endless_parts, order_problems, stream_warnings
+from spark_cep.pattern.sql import endless_parts, order_problems, stream_warnings, work_warnings
 from spark_cep.pattern.tree import Limits, PreviousVersion, Rule
 
 FIELD: Final = "sql"
@@ -73,7 +73,8 @@ def warn_sql(rule: Rule) -> Iterator[Finding]:
         # Not so of a job whose input ends, nor of a test, which closes its own.
         refused = "a job whose input does not end refuses this rule: {}".format
         endless = (p._replace(message=refused(p.message)) for p in endless_parts(rule.query))
-        for problem in (*endless, *stream_warnings(rule.query)):
+        work = work_warnings(rule.query, rule.limits.work, rule.limits.events)
+        for problem in (*endless, *stream_warnings(rule.query), *work):
             yield replace(finding(problem), warning=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from spark_cep.errors import RESTORE, StateError
 
-FORMAT: Final = 10
+FORMAT: Final = 11
 #: Of a key group's state: digest of the offsets of the batch that wrote it.
 WRITTEN_IN: Final = "written_in"
 

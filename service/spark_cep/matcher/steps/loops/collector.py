@@ -59,6 +59,7 @@ def put(row, place, base, nodes):
     nodes[place].previous = _moved(nodes[row].previous, base, nodes)
     nodes[place].step = nodes[row].step
     nodes[place].event = nodes[row].event
+    nodes[place].matched = nodes[row].matched
     nodes[row].child = place
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
 from spark_cep.matcher.steps.loops.accumulators import added_up, chain_length, extended, has_room
 from spark_cep.matcher.steps.loops.kernel_tables import (
-    BEGINNING_MATCHED,
-    ITSELF_MATCHED,
+    MATCHED,
     NOT_MATCHED,
     PASS,
     STOPS,
@@ -24,7 +23,7 @@ def apply(
     event, time, event_class, rule, plans, programs, columns, work, tables, ask, tally, control
 ):  # fmt: skip
     """Apply one event to all partial matches of the open instance, and to one that may start."""
-    nodes, partials, finished = tables.nodes, tables.partials, tables.finished
+    nodes, partials = tables.nodes, tables.partials
     count = control.partials
 
     # Most events leave most partial matches as they are: look before anything is moved.
@@ -54,7 +53,6 @@ def apply(
 
     control.serial += 1
     control.following = 0
-    before = control.finished
     for row in range(touched, count):
         partial = partials[row]
         if row > answered and not rule.sparse:
@@ -65,36 +63,20 @@ def apply(
         outcome = plans.outcomes[partial.outcome]
         if outcome.flags & UNCHANGED:
             _stand(
-                partial.state, partial.first, partial.last, partial.totals, partial.deadline,
-                partial.matched, nodes, tables.following, control,
+                partial.state, partial.first, partial.last, partial.totals, partial.deadline, nodes,
+                tables.following, control,
             )  # fmt: skip
         else:
             _follow(
-                outcome, event, time, partial.first, partial.last, partial.totals, partial.matched,
-                rule, plans, columns, work, tables, control,
+                outcome, event, time, partial.first, partial.last, partial.totals, rule, plans,
+                columns, work, tables, control,
             )  # fmt: skip
     if opens:
         tally.started += 1
-        _follow(
-            opening, event, time, event, NONE, 0, NOT_MATCHED, rule, plans, columns, work, tables,
-            control,
-        )  # fmt: skip
+        _follow(opening, event, time, event, NONE, 0, rule, plans, columns, work, tables, control)
     for row in range(control.following):
         partials[touched + row] = tables.following[row]
     control.partials = touched + control.following
-
-    # Those whose events, or all but the last of them, are a match have matched.
-    if control.finished > before:
-        serial = control.serial
-        for row in range(before, control.finished):
-            nodes[finished[row].last].completed = serial
-        for row in range(control.partials):
-            last = partials[row].last
-            previous = nodes[last].previous
-            if nodes[last].completed == serial:
-                partials[row].matched = ITSELF_MATCHED
-            elif previous != NONE and nodes[previous].completed == serial:
-                partials[row].matched = max(partials[row].matched, BEGINNING_MATCHED)
     control.events_bound += 1
     settle(event, rule, tables, tally, control)
 
@@ -206,7 +188,7 @@ def _answers(
 
 @compiled
 def _follow(
-    outcome, event, time, first, last, totals, matched, rule, plans, columns, work, tables, control
+    outcome, event, time, first, last, totals, rule, plans, columns, work, tables, control
 ):  # fmt: skip
     """Apply the event to a partial match, or, where ``last`` is ``NONE``, start one."""
     nodes, time_of = tables.nodes, work.time_of
@@ -217,25 +199,19 @@ def _follow(
         if not takes and last == NONE:
             continue
         end = _take(last, move.step, event, nodes, control) if takes else last
-        if move.completes and (takes or matched != ITSELF_MATCHED):
-            finish(first, end, time, tables.finished, control)
+        if move.completes and nodes[end].matched != MATCHED:
+            finish(first, end, time, nodes, tables.finished, control)
         state = plans.states[rule.first_state + move.target]
         if outcome.flags & STOPS or state.final:
             continue
         deadline = _deadline(time_of[first], time_of[nodes[end].event], rule, state)
         if takes:
-            inherited = min(matched, BEGINNING_MATCHED)
             if rule.accumulators and totals != NONE and added != end:
                 added = end
                 of_added = extended(totals, move.step, event, rule, plans, columns, tables, control)
-            _stand(
-                move.target, first, end, of_added, deadline, inherited, nodes, tables.following,
-                control,
-            )  # fmt: skip
+            _stand(move.target, first, end, of_added, deadline, nodes, tables.following, control)
         elif deadline > time:  # else it could only repeat, and the gap is over
-            _stand(
-                move.target, first, end, totals, deadline, matched, nodes, tables.following, control
-            )
+            _stand(move.target, first, end, totals, deadline, nodes, tables.following, control)
 
 
 @compiled
@@ -266,6 +242,7 @@ def _take(previous, step, event, nodes, control):
     nodes[taken].previous = previous
     nodes[taken].step = step
     nodes[taken].event = event
+    nodes[taken].matched = NOT_MATCHED
     nodes[taken].sibling = known
     if previous != NONE:
         nodes[previous].taking = control.serial
@@ -284,14 +261,13 @@ def _deadline(first_time, last_time, rule, state):
 
 
 @compiled
-def _stand(state, first, last, totals, deadline, matched, nodes, following, control):
+def _stand(state, first, last, totals, deadline, nodes, following, control):
     """Add a partial match to those that go on, unless it stands there already."""
     known = NONE
     if nodes[last].standing == control.serial:
         known = nodes[last].partial
         while known != NONE:
             if following[known].state == state:
-                following[known].matched = max(following[known].matched, matched)
                 return
             known = following[known].same
         known = nodes[last].partial
@@ -302,7 +278,6 @@ def _stand(state, first, last, totals, deadline, matched, nodes, following, cont
     following[row].last = last
     following[row].totals = totals
     following[row].deadline = deadline
-    following[row].matched = matched
     following[row].same = known
     nodes[last].standing = control.serial
     nodes[last].partial = row

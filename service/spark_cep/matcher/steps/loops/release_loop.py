@@ -10,15 +10,17 @@ import numpy as np
 from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
 from spark_cep.matcher.steps.loops.kernel_tables import (
     DROP_OLDEST,
-    ITSELF_MATCHED,
     LIMIT_REACHED,
     MATCH_LIMIT_REACHED,
+    MATCHED,
+    MATCHED_WITH_MORE,
     NO_SKIP,
     NOT_MATCHED,
     PAST_LAST_EVENT,
     PAUSE_RULE,
     REJECT_NEW,
     SKIP_FAILED,
+    SPARE_PART,
     TO_FIRST,
     TO_NEXT,
     WORK_LIMIT_REACHED,
@@ -26,8 +28,13 @@ from spark_cep.matcher.steps.loops.kernel_tables import (
 
 
 @inlined
-def finish(first, last, time, finished, control):
+def finish(first, last, time, nodes, finished, control):
     """Add a complete match, which the skip strategy may hold back."""
+    nodes[last].matched = MATCHED
+    row = nodes[last].previous
+    while row != NONE and nodes[row].matched == NOT_MATCHED:
+        nodes[row].matched = MATCHED_WITH_MORE
+        row = nodes[row].previous
     finished[control.finished].first = first
     finished[control.finished].last = last
     finished[control.finished].time = time
@@ -61,18 +68,13 @@ def advance(time, rule, plans, work, tables, control):
                 if rule.step_gaps:
                     nodes[last].mark = serial
             elif (
-                states[first_state + partials[row].state].absence
-                and partials[row].matched != ITSELF_MATCHED
-                and nodes[last].completed != serial
+                states[first_state + partials[row].state].absence and nodes[last].matched != MATCHED
             ):
-                nodes[last].completed = serial
-                finish(partials[row].first, last, deadline, finished, control)
+                finish(partials[row].first, last, deadline, nodes, finished, control)
         place = 0
         for row in range(control.partials):
             last = partials[row].last
             if partials[row].deadline > deadline:
-                if nodes[last].completed == serial:
-                    partials[row].matched = ITSELF_MATCHED
                 if place < row:
                     partials[place] = partials[row]
                 place += 1
@@ -86,23 +88,32 @@ def advance(time, rule, plans, work, tables, control):
                 continue
             if rule.step_gaps and nodes[last].mark == serial:
                 continue
-            matched = partials[row].matched != NOT_MATCHED or nodes[last].completed == serial
             if nodes[last].standing == serial:
-                if matched:
-                    timeouts[nodes[last].partial].matched = 1
                 continue
             nodes[last].standing = serial
-            nodes[last].partial = control.timeouts
             report = timeouts[control.timeouts]
             report.instance = control.instance
             report.first = partials[row].first
             report.last = last
             report.deadline = deadline
-            report.matched = matched
+            report.matched = _had_matched(last, nodes)
             control.timeouts += 1
         control.partials = place
         _refresh_deadline(partials, control)
         _release(rule, tables, control)
+
+
+@compiled
+def _had_matched(last, nodes):
+    """Return whether a match began with these events, or these events with a match."""
+    if nodes[last].matched != NOT_MATCHED:
+        return True
+    row = nodes[last].previous
+    while row != NONE:
+        if nodes[row].matched == MATCHED:
+            return True
+        row = nodes[row].previous
+    return False
 
 
 @compiled
@@ -111,7 +122,6 @@ def _release(rule, tables, control):
     if control.finished == 0:
         return
     nodes, partials, finished = tables.nodes, tables.partials, tables.finished
-    _distinct(nodes, finished, control)
     count = control.finished
     if rule.skip == NO_SKIP:
         for row in range(count):
@@ -148,24 +158,6 @@ def _release(rule, tables, control):
         control.pruned += control.partials - place
         control.partials = place
         _refresh_deadline(partials, control)
-
-
-@compiled
-def _distinct(nodes, finished, control):
-    """Keep each sequence of events once, in its first place with its latest time."""
-    control.serial += 1
-    serial = control.serial
-    place = 0
-    for row in range(control.finished):
-        node = nodes[finished[row].last]
-        if node.mark == serial:
-            finished[node.child].time = finished[row].time
-            continue
-        node.mark = serial
-        node.child = place
-        finished[place] = finished[row]
-        place += 1
-    control.finished = place
 
 
 @compiled
@@ -268,23 +260,33 @@ def limit_work(event, event_class, rule, plans, tables, tally, control):
     applied."""
     partials, costs, first = tables.partials, plans.costs, event_class.first_asked
     opening = costs[first + rule.start]
-    found = opening
+    asked = opening
     for row in range(control.partials):
-        found += costs[first + partials[row].state]
+        asked += costs[first + partials[row].state]
+    if asked + control.held_bound * rule.held_cost > rule.most_work:
+        held = _held_back(tables, control)
+        for row in range(control.partials):
+            held += _new_nodes(partials[row].last, tables, control)
+        control.held_bound = held
+    found = asked + control.held_bound * rule.held_cost
     if found <= rule.most_work:
         return
+    most = rule.most_work - control.held_bound * rule.held_cost // SPARE_PART
     before = control.partials
-    work, kept, begin = opening, 0, 0
+    held = _held_back(tables, control)
+    work, kept, begin = opening + held * rule.held_cost, 0, 0
+    oldest_first = rule.on_limit == REJECT_NEW
+    while kept < before and rule.on_limit != PAUSE_RULE:
+        row = kept if oldest_first else before - kept - 1
+        taken = _new_nodes(partials[row].last, tables, control)
+        work += costs[first + partials[row].state] + taken * rule.held_cost
+        if work > most:
+            break
+        kept += 1
+        held += taken
+    control.held_bound = held
     if rule.on_limit == DROP_OLDEST:
-        begin = before
-        while begin and work + costs[first + partials[begin - 1].state] <= rule.most_work:
-            begin -= 1
-            work += costs[first + partials[begin].state]
-        kept = before - begin
-    elif rule.on_limit == REJECT_NEW:
-        while kept < before and work + costs[first + partials[kept].state] <= rule.most_work:
-            work += costs[first + partials[kept].state]
-            kept += 1
+        begin = before - kept
     for row in range(kept):
         partials[row] = partials[begin + row]
     control.partials = kept
@@ -301,6 +303,28 @@ def limit_work(event, event_class, rule, plans, tables, tally, control):
     # What is let go skips more.
     _release(rule, tables, control)
     _refresh_deadline(partials, control)
+
+
+@compiled
+def _held_back(tables, control):
+    """Mark the events taken of complete matches that are held back; returns how many."""
+    control.serial += 1
+    held = 0
+    for row in range(control.finished):
+        held += _new_nodes(tables.finished[row].last, tables, control)
+    return held
+
+
+@compiled
+def _new_nodes(last, tables, control):
+    """Mark the events taken of a chain that no marked chain has; returns how many."""
+    nodes, serial = tables.nodes, control.serial
+    count, row = 0, last
+    while row != NONE and nodes[row].mark != serial:
+        nodes[row].mark = serial
+        count += 1
+        row = nodes[row].previous
+    return count
 
 
 @compiled
