@@ -617,7 +617,7 @@ def golden_batch() -> InputBatch:
 
 def golden(name: str, now: bytes) -> bytes:
     """The committed bytes."""
-    path = GOLDEN / f"columnar-6-{name}.bin"
+    path = GOLDEN / f"columnar-7-{name}.bin"
     if os.environ.get("REWRITE_GOLDEN") and not path.exists():
         path.write_bytes(now)
     return path.read_bytes()
@@ -666,4 +666,4 @@ def test_golden_batch() -> None:
 def test_every_golden_state_is_tested() -> None:
     """No file is left without its case."""
     files = {file.stem for file in GOLDEN.iterdir()}
-    assert files == {f"columnar-6-{name}" for name in (*golden_states(), "batch")}
+    assert files == {f"columnar-7-{name}" for name in (*golden_states(), "batch")}
