@@ -22,7 +22,8 @@ class PartialMatch:
     of time, ``None`` for never. ``waits_for``: the steps that could take an event next;
     ``forbids``: the NOT steps whose event would end it; ``absence``: it is a match at its deadline.
     ``already_matched``: its events, the first of them, or these and more were a match.
-    ``held_back``: it is complete, and its skip strategy keeps it until earlier partial matches are decided.
+    ``held_back``: it is complete, and its skip strategy keeps it until earlier partial matches
+    are decided.
     """
 
     rule_id: str
