@@ -24,6 +24,8 @@ from spark_cep.rules.sources.source import (
 )
 
 SUFFIXES = (".yaml", ".yml", ".json", SQL_SUFFIX)
+#: What a folder of rules has.
+RULE_FILES = "files named *.yaml, *.yml, *.json or *.sql"
 
 #: At a folder that changes, each time it is read.
 _MOST_LOOKS = 4
@@ -81,7 +83,7 @@ def read_rules(path: Path) -> RuleSet:
 def examine_rules(path: Path) -> RuleSet:
     """The rules of a folder with their problems. ``RuleSetError`` when the folder cannot be
     read."""
-    return examine(read_files(path), shown_name(path), "files named *.yaml, *.yml, *.json or *.sql")
+    return examine(read_files(path), shown_name(path), RULE_FILES)
 
 
 def read_files(path: Path, entries: SourceEntries | None = None) -> list[RuleFile]:
