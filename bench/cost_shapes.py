@@ -57,7 +57,10 @@ def _steps(a: str, b: str = "kind = 'b'", rest: str = "within: 1 minute\n") -> s
     return f'pattern:\n- {{step: a, {a}}}\n- {{step: b, after: followed_by, where: "{b}"}}\n{rest}'
 
 
-def _loop(condition: str = "", more: str = "times: 3+, greedy: true") -> str:
+_GREEDY = "times: 3+, greedy: true"
+
+
+def _loop(condition: str = "", more: str = _GREEDY) -> str:
     joined = f" AND {condition}" if condition else ""
     return _steps(f"where: \"kind = 'a'{joined}\", {more}")
 
@@ -75,7 +78,7 @@ STEPS: Sequence[Shape] = (
     Shape("loop-not-greedy", _loop(more="times: 3+")),
     Shape("loop-consecutive", _loop(more="times: 3+, loop: consecutive")),
     Shape("loop-skip-past", _loop() + "after_match: skip_past_last_event\n", _kinds("aaaaaaab")),
-    Shape("count", _loop("COUNT(a.*) < 1000000")),
+    Shape("loop-no-window", _steps(f"where: \"kind = 'a'\", {_GREEDY}", rest=""), closing=_OPENING),
     Shape("sum", _loop("SUM(a.v) < 1000000000")),
     Shape("average", _loop("COALESCE(AVG(a.amount), 0) < 5")),
     Shape("spread", _loop("COALESCE(STDDEV(a.amount), 0) < 5")),

@@ -28,9 +28,11 @@ class Sent:
 
 @dataclass(frozen=True)
 class KafkaAccess:
-    """One broker, known by its bootstrap servers."""
+    """One broker, or several, known by their bootstrap servers. ``replication``: copies of each
+    partition of a new topic."""
 
     bootstrap: str
+    replication: int = 1
 
     def config(self, **more: Any) -> dict[str, Any]:
         """A client's configuration."""
@@ -46,7 +48,7 @@ class KafkaAccess:
         """Create topics by name with a number of partitions."""
         admin = self.admin()
         new = [
-            NewTopic(name, count, 1, config=dict(config or {}))
+            NewTopic(name, count, self.replication, config=dict(config or {}))
             for name, count in partitions.items()
         ]
         for created in admin.create_topics(new, operation_timeout=_SECONDS).values():

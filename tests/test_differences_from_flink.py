@@ -574,8 +574,8 @@ class TestWarnedAbout:
             assert bool(warnings(text)) is limited
         assert warnings(rule) == [
             (
-                "the loop `a` has neither a window nor `until`: its partial matches stay until"
-                " a limit drops them"
+                "the loop `a` has neither a window nor `until`: its partial matches stay,"
+                " with ever more events, until `limits.work` or another limit drops them"
             )
         ]
 

@@ -66,7 +66,8 @@ class Match:
 @dataclass(frozen=True, slots=True)
 class Timeout:
     """A partial match whose ``deadline`` passed. ``already_matched``: a match had taken just its
-    events by then, the first of them, or these and more."""
+    events by then, the first of them, or these and more. ``events_omitted``: how many of the events
+    that it has taken are not in ``steps``; of each step the first and the last are."""
 
     match_id: str
     rule_id: str
@@ -77,6 +78,7 @@ class Timeout:
     already_matched: bool
     steps: Mapping[str, Sequence[TakenEvent]]
     measures: Mapping[str, Any] = field(default_factory=dict)
+    events_omitted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -504,11 +504,3 @@ def test_no_message_has_words_of_pydantic(tmp_path: Path) -> None:
             for problem in refused.value.problems:
                 assert "nput should" not in problem.render(), text
                 assert problem.allowed or "cannot be `" not in problem.message, text
-
-
-def test_what_becomes_of_deleted_records(tmp_path: Path) -> None:
-    """The reader stops at them, or passes over them."""
-    for fails, reset in (("true", "error"), ("false", "earliest")):
-        own = f"source: {{fail_on_data_loss: {fails}}}\n"
-        settings = load(write(tmp_path, MINIMAL + own), {})
-        assert settings.reader_config()["auto.offset.reset"] == reset

@@ -19,15 +19,19 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 120.0
-_PROGRAM = ("-m", "spark_cep.cli.main")
+PROGRAM = ("-m", "spark_cep.cli.main")
 
 
 class Command:
     """One running ``spark-cep run``; it leads a process group that its JVM belongs to. ``program``:
-    what Python runs in its place, with the same words."""
+    what Python runs in its place, with the same words; ``words``: another command."""
 
     def __init__(
-        self, folder: Path, document: dict[str, Any], program: Sequence[str] = _PROGRAM
+        self,
+        folder: Path,
+        document: dict[str, Any],
+        program: Sequence[str] = PROGRAM,
+        words: Sequence[str] = ("run",),
     ) -> None:
         config = folder / "config.yaml"
         config.write_text(yaml.safe_dump(document), "utf-8")
@@ -35,7 +39,7 @@ class Command:
         self._port = document["observability"]["metrics_port"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, *program, "run", "--config", str(config)],
+                [sys.executable, *program, *words, "--config", str(config)],
                 cwd=ROOT,
                 stdout=log,
                 stderr=log,
@@ -167,7 +171,7 @@ def _words(pid: int) -> bytes:
 @contextmanager
 def running(folder: Path, document: dict[str, Any], *program: str) -> Iterator[Command]:
     """The command, killed with all that belongs to it when the block is left."""
-    command = Command(folder, document, program or _PROGRAM)
+    command = Command(folder, document, program or PROGRAM)
     try:
         yield command
     finally:

@@ -111,6 +111,7 @@ class Halfway:
         for rule in _RULES:
             scenario.rule(rule)
         stream = Stream(scenario)
+        self._topic = stream.topic
         chance = random.Random(7)
         names = [(f"k{chance.randrange(KEYS)}", chance.choice("abcx")) for _ in range(EVENTS)]
         events = [(key, name, float(second)) for second, (key, name) in enumerate(names)]
@@ -128,7 +129,11 @@ class Halfway:
         stream.send(*events[half:])
         self.expected = self._core(stream.topic, events)
 
-    def _core(self, topic: str, events: list[tuple[str, str, float]]) -> Ids:
+    def of_second_half(self) -> Ids:
+        """The ids of a job that begins with the second half."""
+        return self._core(self._topic, self.events, self.half)
+
+    def _core(self, topic: str, events: list[tuple[str, str, float]], begin: int = 0) -> Ids:
         job = LocalJob(compile_rules(read_rules(self.scenario.rules_folder).enabled))
         records = [
             Record(
@@ -139,6 +144,7 @@ class Halfway:
                 type="e2e.Event",
             )
             for offset, (key, name, seconds) in enumerate(events)
+            if offset >= begin
         ]
         job.advance(records, at(_END) - 15_001)
         found = job.outputs

@@ -74,10 +74,15 @@ class Scenario:
         """The full name of one of this scenario's topics."""
         return f"{self._name}.{name}"
 
+    def register_as_it_is(self, name: str, schema: object) -> int:
+        """Register what may be no schema, as for the values of a topic; its id. Raises
+        SchemaRegistryError where the registry refuses it."""
+        subject = f"{self.topic(name)}-value"
+        return int(self._registry.register_schema(subject, Schema(json.dumps(schema), "AVRO")))
+
     def register(self, name: str, schema: Mapping[str, Any] | Sequence[Any]) -> int:
         """Register a schema for the values of an input's topic; its id."""
-        subject = f"{self.topic(name)}-value"
-        schema_id = int(self._registry.register_schema(subject, Schema(json.dumps(schema), "AVRO")))
+        schema_id = self.register_as_it_is(name, schema)
         self._schemas[schema_id] = fastavro.parse_schema(json.loads(json.dumps(schema)))
         return schema_id
 

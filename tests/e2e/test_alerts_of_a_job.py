@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, TopicPartition
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from examples.embedded import EmbeddedBroker
@@ -89,6 +89,7 @@ def _rig(kafka: KafkaAccess, registry: str, folder: Path) -> Iterator[Rig]:
         trigger={"mode": "continuous", "interval": "100 ms"},
         spark={"master": "local[2]", "classes_folder": str(CLASSES)},
         observability={"metrics_port": page},
+        source={"fail_on_data_loss": False},
     )
     with prometheus(folder / "prometheus", page, volume, bounds=True) as server:
         yield Rig(scenario, stream, document, server, folder, volume)
@@ -107,8 +108,8 @@ def _steady(now: float) -> list[tuple[Any, ...]]:
 
 def test_of_the_input(rig: Rig) -> None:
     """Late events, a watermark that stands, a rule at its limit, a rule that is paused, another
-    member of the consumer group, which keeps offsets from being committed, events that wait, and a
-    watermark ahead of the clock."""
+    member of the consumer group, which keeps offsets from being committed, events that wait, a
+    watermark ahead of the clock, and records that were deleted before they were read."""
     settings = Settings.model_validate(rig.document)
     with rig.runs():
         with rig.sends(lambda now: [*_steady(now), ("k", "b", now - 3600)]):
@@ -145,6 +146,13 @@ def test_of_the_input(rig: Rig) -> None:
         with rig.sends(lambda now: _steady(now + 600)):
             rig.resolves("SparkCepEventsWait")
             rig.fires("SparkCepWatermarkAhead")
+    (behind,) = rig.stream.send(_steady(time.time() - BEGIN / 1000)[0])
+    deleted = TopicPartition(rig.stream.topic, 0, behind + 1)
+    for each in rig.scenario.kafka.admin().delete_records([deleted]).values():
+        each.result(30)
+    with rig.runs():
+        rig.fires("SparkCepRecordsLost")
+        rig.resolves("SparkCepRecordsLost")
 
 
 def _workers(command: Command, number: signal.Signals) -> None:

@@ -1,20 +1,30 @@
-"""The whole job, the batch runner and the core alone give the same, however batches, groups and
-tasks are cut."""
+"""The whole job, the batch runner, back-tests and the core alone give the same, however batches,
+groups and tasks are cut."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import fastavro
 import pytest
 
+from spark_cep.backtest.replay import Replay
 from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.config import Settings
 from spark_cep.model import Coordinates
+from spark_cep.recorded.events import RecordedEvents, Window
+from spark_cep.recorded.opening import open_events
+from spark_cep.recorded.topics import open_topics
+from spark_cep.rules.rule_set import RuleSet
 from spark_cep.rules.sources.folder import read_rules
+from spark_cep.runner.batch import RunSettings
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
-from tests.e2e.stream import Stream, at, sequence
+from tests.e2e.stream import EVENT, Stream, at, sequence
 from tests.reference.local import LocalJob, Record
 from tests.runner.job import RunnerJob
 
@@ -88,7 +98,36 @@ def runs(
         assert scenario.reports[-1].batch + 1 >= len(events) // most
         outputs = scenario.outputs(**topics)
         runs[name] = Ids(outputs.match_ids(), outputs.timeout_ids(), len(outputs.late))
+    settings = Settings.model_validate(
+        scenario.document(time={"allowed_disorder": f"{round(DISORDER)} seconds"})
+    )
+    rules = read_rules(scenario.rules_folder)
+    with ExitStack() as stack:
+        runs["backtest"] = _replayed(open_topics(settings, Window(), stack), rules)
+    for number in range(PARTITIONS):
+        rows = [each for each in events if each[4] == number]
+        _write(scenario.folder / "files" / f"{stream.topic}+{number}+0.avro", rows)
+    files = open_events(rules.enabled, [str(scenario.folder / "files")], settings)
+    runs["backtest of files"] = _replayed(files, rules)
     return runs
+
+
+def _replayed(events: RecordedEvents, rules: RuleSet) -> Ids:
+    settings = RunSettings(allowed_disorder_ms=round(DISORDER) * 1000)
+    found = [*Replay(rules, events, settings).run()]
+    return Ids(
+        sorted(match.match_id for each in found for match in each.objects.matches),
+        sorted(timeout.match_id for each in found for timeout in each.objects.timeouts),
+        sum(len(each.results.late) for each in found),
+    )
+
+
+def _write(file: Path, events: Sequence[tuple[str, str, float, float, int]]) -> None:
+    """An Avro container with the events of a partition, named as a connector from Kafka does."""
+    file.parent.mkdir(exist_ok=True)
+    records = [{"ts": at(s), "k": key, "name": name, "v": v} for key, name, s, v, _ in events]
+    with file.open("wb") as out:
+        fastavro.writer(out, fastavro.parse_schema(dict(EVENT)), records, sync_interval=500)
 
 
 def _alone(
@@ -114,7 +153,7 @@ def _alone(
     )
 
 
-@pytest.mark.parametrize("cut", [*CUTS, "runner"])
+@pytest.mark.parametrize("cut", [*CUTS, "runner", "backtest", "backtest of files"])
 def test_the_same_ids_as_the_core(runs: dict[str, Ids], cut: str) -> None:
     """Loops, look-back, absence, skipping, strict steps: the same matches and timeouts, once."""
     assert len(runs["core"].matches) > 50

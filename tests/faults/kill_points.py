@@ -2,8 +2,11 @@
 
 In a process of its own: ``python -c 'from tests.faults.kill_points import run; run()' POINT TIMES
 FLAG …``, then the command's words. It dies when it comes to the point for that time. Points in
-Spark's workers are armed by the file ``FLAG``, which the driver makes before the batch; workers
-have the environment of the command.
+Spark's workers are armed by the file ``FLAG``, which the driver makes before the batch (or, with
+``TIMES`` 0, a test at any time); workers have the environment of the command.
+
+At ``HELD`` nothing dies: the worker that finds the flag takes it away, and is stopped as by SIGSTOP
+until it is told to go on.
 """
 
 from __future__ import annotations
@@ -12,14 +15,19 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 
 from spark_cep.cli.main import app
+from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce, ExactlyOnceOutput
+from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
 from spark_cep.pipeline.deliver.sink import PartitionWriter
-from spark_cep.pipeline.driver import dataflow
+from spark_cep.pipeline.driver import batches, dataflow
 from spark_cep.pipeline.driver.rules.rule_log import RuleLog
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.driver.rules.rule_topics import RuleTopics
@@ -29,7 +37,8 @@ from spark_cep.pipeline.driver.time_control import TimeControl
 from spark_cep.pipeline.tasks.match_operator import MatchOperator
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
 
-_LEADER, _FLAG = "TESTS_KILL_LEADER", "TESTS_KILL_FLAG"
+_LEADER, _FLAG, _HELD = "TESTS_KILL_LEADER", "TESTS_KILL_FLAG", "TESTS_HELD"
+_FLUSH_SECONDS = 10.0
 
 #: The class with the method, its name, and whether the kill comes before it.
 _OF_DRIVER: dict[str, tuple[type, str, bool]] = {
@@ -64,13 +73,43 @@ class _Write(PartitionWriter):
         _die_if_armed()
 
 
-#: What the plan is made of instead.
-_OF_WORKERS: dict[str, type] = {
-    "while packing": _Pack,
-    "while matching": _Match,
-    "after some output": _Write,
+class _OpenOutput(ExactlyOnceOutput):
+    """Comes to its point when the brokers have the records of the transaction, and not its end."""
+
+    def finish(self) -> WriteOutcome:
+        if self._open is not None:
+            self._open.producer.flush(_FLUSH_SECONDS)
+            _at_open_transaction()
+        return super().finish()
+
+
+class _OpenDelivery(ExactlyOnce):
+    def output(self, partition: int, batch: WrittenBatch, first: bool) -> ExactlyOnceOutput:
+        return _OpenOutput(self, partition, batch, first)
+
+
+class _WriteOpen(PartitionWriter):
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        delivery = _OpenDelivery(**vars(self.delivery))
+        return PartitionWriter.__call__(replace(self, delivery=delivery), batches)
+
+
+#: What the plan is made of instead of its first base, and the module that makes it.
+OF_WORKERS: dict[str, tuple[ModuleType, type]] = {
+    "while packing": (dataflow, _Pack),
+    "while matching": (dataflow, _Match),
+    "in a transaction": (batches, _WriteOpen),
+    "after some output": (batches, _Write),
 }
-POINTS = (*_OF_DRIVER, *_OF_WORKERS)
+POINTS = (*_OF_DRIVER, *OF_WORKERS)
+#: A worker with an open transaction is stopped.
+HELD = "held in a transaction"
+
+
+def program(point: str, times: int, flag: Path) -> tuple[str, ...]:
+    """What Python runs for the command to come to a point."""
+    code = "from tests.faults.kill_points import run; run()"
+    return ("-c", code, point, str(times), str(flag))
 
 
 def run() -> None:
@@ -84,10 +123,12 @@ def run() -> None:
         of, name, before = _OF_DRIVER[point]
         _patch(of, name, int(times), _die, before=before)
     else:
+        if point == HELD:
+            os.environ[_HELD] = "1"
+            point = "in a transaction"
         _patch(Supervisor, "_before_batch", int(times), Path(flag).touch, before=True)
-        dying = _OF_WORKERS[point]
-        (stage,) = dying.__bases__
-        setattr(dataflow, stage.__name__, dying)
+        module, dying = OF_WORKERS[point]
+        setattr(module, dying.__bases__[0].__name__, dying)
     app()
 
 
@@ -111,6 +152,16 @@ def _patch(of: type, name: str, times: int, act: Callable[[], None], *, before: 
 
 def _die() -> None:
     os.killpg(int(os.environ[_LEADER]), signal.SIGKILL)
+
+
+def _at_open_transaction() -> None:
+    if _HELD not in os.environ:
+        _die_if_armed()
+        return
+    with suppress(FileNotFoundError):
+        # One of several workers.
+        Path(os.environ[_FLAG]).unlink()
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def _die_if_armed() -> None:

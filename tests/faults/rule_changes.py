@@ -114,11 +114,6 @@ class ChangingJob(Job):
         fresh.write_text(yaml.safe_dump(rule, sort_keys=False), "utf-8")
         fresh.replace(self.rules / f"{name}.yaml")
 
-    @property
-    def checkpoint(self) -> Path:
-        """The folder."""
-        return self.folder / "checkpoint"
-
     def history(self) -> list[tuple[int, RuleSet]]:
         """The rules of batches, by the first one."""
         sets = RuleHistory(LocalFiles(self.checkpoint)).history()
@@ -178,8 +173,7 @@ def killed_at(
 
 def _kill_at(job: ChangingJob, point: str, number: int, random: Random) -> Run:
     times = 1 if point in kill_points.ONCE else random.randint(1, 3)
-    words = point, str(times), str(job.folder / f"flag-{number}")
-    program = ("-c", "from tests.faults.kill_points import run; run()", *words)
+    program = kill_points.program(point, times, job.folder / f"flag-{number}")
     return partial(Command, job.folder, job.document(), program), _wait_until_dead
 
 

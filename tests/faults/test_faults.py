@@ -11,9 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.embedded import EmbeddedBroker
+from spark_cep.cli.exit_codes import ExitCode
 from tests.conftest import JARS
 from tests.e2e.scenario import Scenario
-from tests.faults import rule_changes, trial, workload
+from tests.faults import kill_points, rule_changes, trial, workload
+from tests.faults.table import what_is_wrong
+from tests.faults.trial import Score
 from tests.faults.workload import Comparison
 from tests.kafka_access import KafkaAccess
 
@@ -47,14 +50,14 @@ def test_a_disturbed_run_writes_what_an_undisturbed_one_does(prepared: Prepared,
     """Nothing lost, nothing twice, nothing else: against the undisturbed run and the matcher."""
     fault = {
         "driver": trial.kill_driver,
-        "python worker": trial.kill_worker,
+        "python worker": trial.kill_python("worker"),
         "broker kill": trial.broker_fault(prepared.broker, "broker kill"),
     }[kind]
     pause = (0.0, 3.0)
     most = 2 if kind == "driver" else 1
-    score = trial.disturbed(
-        prepared.scenario, prepared.sent, prepared.calm, kind, fault, most, pause, Random(SEED)
-    )
+    random = Random(SEED)
+    job = trial.Job.of(prepared.scenario, kind, random)
+    score = trial.disturbed(job, prepared.sent, prepared.calm, kind, fault, most, pause, random)
     assert score.faults > 0
     assert score.comparison is not None
     assert score.undisturbed is not None
@@ -70,6 +73,30 @@ def test_the_comparison_finds_what_is_lost_twice_or_wrong() -> None:
     assert comparison == Comparison(compared=7, lost=1, twice=1, wrong=1)
     assert not comparison.equal
     assert Comparison.of(wanted, wanted).equal
+
+
+def test_a_run_that_shows_nothing_is_told() -> None:
+    """What differs, what compared nothing, and an end that nobody asked for, or of a kind of fault
+    that ends no job."""
+    equal, none = Comparison(5, 0, 0, 0), Comparison(0, 0, 0, 0)
+    java = int(ExitCode.JAVA_ENDED)
+    assert what_is_wrong([Score("jvm", 1, 2, [java], equal, equal)]) == []
+    assert what_is_wrong([]) == ["no run: no kind of fault has this name"]
+    assert what_is_wrong([Score("broker kill", 1, 2, [java], equal, equal)]) == [
+        "broker kill: the command ended with [14]"
+    ]
+    assert what_is_wrong([Score("jvm", 1, 2, [70], Comparison(5, 1, 0, 0), none)]) == [
+        "jvm: not as the matcher: Comparison(compared=5, lost=1, twice=0, wrong=0)",
+        "jvm: nothing was compared with an undisturbed run",
+        "jvm: the command ended with [70]",
+    ]
+
+
+def test_kill_points_are_in_the_plan() -> None:
+    """What dies stands in the place of what the plan is made of."""
+    for module, dying in kill_points.OF_WORKERS.values():
+        stage = dying.__bases__[0]
+        assert vars(module)[stage.__name__] is stage
 
 
 @pytest.mark.kafka

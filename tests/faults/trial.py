@@ -6,15 +6,17 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from examples.embedded import EmbeddedBroker
+from spark_cep.cli.exit_codes import ExitCode
 from tests.conftest import CLASSES
-from tests.e2e.command import Command
+from tests.e2e.command import PROGRAM, Command
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.faults.workload import BATCH, DISORDER, Comparison, Content, Workload, content, whole
@@ -27,10 +29,20 @@ _PAUSE_SECONDS = 30.0
 
 @dataclass
 class Job:
-    """The command on a workload, with output topics and a checkpoint of its own."""
+    """The command on a workload, with output topics and a checkpoint of its own. ``program``: what
+    Python runs in its place."""
 
     scenario: Scenario
     name: str
+    state_partitions: int = 2
+    transaction_seconds: int = TRANSACTION_SECONDS
+    program: Sequence[str] = PROGRAM
+
+    @classmethod
+    def of(cls, scenario: Scenario, fault: str, random: Random, **more: Any) -> Self:
+        """A job for one run with faults of a kind, under a name that no other one has."""
+        name = "".join(letter if letter.isalnum() else "-" for letter in fault)
+        return cls(scenario, f"{name}-{random.randrange(10**6)}", **more)
 
     def __post_init__(self) -> None:
         self.folder = self.scenario.folder / self.name
@@ -39,7 +51,17 @@ class Job:
 
     def start(self) -> Command:
         """Start it, from its checkpoint if there is one; it ends with the input."""
-        return Command(self.folder, self._document())
+        return Command(self.folder, self._document(), self.program)
+
+    def rescale(self, partitions: int) -> Command:
+        """Start the command that gives the stopped job so many state partitions."""
+        words = ("rescale", "--partitions", str(partitions))
+        return Command(self.folder, self._document(), words=words)
+
+    @property
+    def checkpoint(self) -> Path:
+        """The folder."""
+        return self.folder / "checkpoint"
 
     def outputs(self) -> Outputs:
         """What is committed in its topics."""
@@ -49,15 +71,18 @@ class Job:
         return self.scenario.document(
             outputs={
                 "topics": self._topics,
-                "create_topics": {"partitions": 2, "replication": 1},
+                "create_topics": {
+                    "partitions": 2,
+                    "replication": self.scenario.kafka.replication,
+                },
                 "transactional_id_prefix": f"{self.scenario.topic(self.name)}",
-                "transaction_timeout": f"{TRANSACTION_SECONDS} seconds",
+                "transaction_timeout": f"{self.transaction_seconds} seconds",
             },
             source={"max_offsets_per_trigger": BATCH},
             time={"allowed_disorder": f"{round(DISORDER)} seconds"},
             state={
-                "checkpoint": str(self.folder / "checkpoint"),
-                "state_partitions": 2,
+                "checkpoint": str(self.checkpoint),
+                "state_partitions": self.state_partitions,
                 "key_groups": 4,
                 "bucket_size": "2 KiB",
             },
@@ -78,7 +103,8 @@ class Job:
 
 @dataclass
 class Score:
-    """What happened in one disturbed run. ``ends``: exit codes that were not asked for."""
+    """What happened in one disturbed run. ``ends``: how the command ended where that was not asked
+    for, with an exit code or by a signal."""
 
     fault: str
     faults: int = 0
@@ -108,10 +134,54 @@ def kill_jvm(command: Command, random: Random) -> bool:
     return _kill_one(command.processes(b"org.apache.spark.deploy.SparkSubmit"), random)
 
 
-def kill_worker(command: Command, random: Random) -> bool:
-    """SIGKILL to one of Spark's Python processes, the one that starts the others included."""
-    found = command.python_processes(b"spark_cep.pipeline.spark", b"pyspark")
-    return _kill_one(found + command.processes(b"spark-cep: fork server"), random)
+def kill_python(kind: str) -> Fault:
+    """SIGKILL to one of Spark's Python processes: a worker, the daemon that workers are forked
+    from, one that plans the input or the state, or the server that all are forked from."""
+
+    def fault(command: Command, random: Random) -> bool:
+        daemons = command.python_processes(b"spark_cep.pipeline.spark.worker_daemon")
+        match kind:
+            case "worker":
+                found = [pid for pid in daemons if _parent(pid) in daemons]
+            case "daemon":
+                found = [pid for pid in daemons if _parent(pid) not in daemons]
+            case "planner":
+                found = command.python_processes(b"pyspark.sql.streaming")
+            case "fork server":
+                found = command.processes(b"spark-cep: fork server")
+            case _:
+                raise ValueError(kind)
+        return _kill_one(found, random)
+
+    return fault
+
+
+#: The processes of :func:`kill_python`.
+PYTHON = ("worker", "daemon", "planner", "fork server")
+
+
+def tell_all(number: signal.Signals, *, again: bool = False) -> Fault:
+    """A signal to each process of the job, as systemd, ``timeout`` and terminals send it: it must
+    end in good order, and leave nothing behind. ``again``: the same once more after a while, which
+    ends what has not ended yet."""
+
+    def fault(command: Command, random: Random) -> bool:
+        deadline = time.monotonic() + _SECONDS
+        while command.ended(0.05) is None and not command.hears_signals():
+            assert time.monotonic() < deadline, command.end_of_log()
+        if command.ended(0) is not None:
+            return False
+        command.signal_all(number)
+        allowed = {int(ExitCode.DONE)}
+        if again and command.ended(random.uniform(0.4, 3)) is None:
+            command.signal_all(number)
+            allowed.add(int(ExitCode.ENDED_AT_ONCE))
+        code = command.wait()
+        assert code in allowed, f"exit code {code} after {number.name}: {command.end_of_log()}"
+        command.wait_until_alone()
+        return True
+
+    return fault
 
 
 def terminate(command: Command, _random: Random) -> bool:
@@ -138,6 +208,10 @@ def broker_fault(broker: EmbeddedBroker, kind: str) -> Fault:
     return fault
 
 
+#: The kinds whose faults end the command, or tell it to end.
+ENDED_BY_THE_FAULT = ("driver", "restart", "all told SIGTERM", "all told SIGINT", "all told twice")
+
+
 def undisturbed(scenario: Scenario) -> Content:
     """What the command writes when nothing happens."""
     job = Job(scenario, "undisturbed")
@@ -147,7 +221,7 @@ def undisturbed(scenario: Scenario) -> Content:
 
 
 def disturbed(
-    scenario: Scenario,
+    job: Job,
     workload: Workload,
     calm: Content,
     name: str,
@@ -160,7 +234,6 @@ def disturbed(
     ``pause``, in seconds) after the one before, or after the first batch of a start; a command that
     ended is started again. Of eight faults, one may come while the command is still starting and
     one while its first batch runs, which is the one that a kill had cut off."""
-    job = Job(scenario, f"{name.replace(' ', '-')}-{random.randrange(10**6)}")
     score = Score(name, ends=[])
     began = time.monotonic()
     log_size = 0
@@ -181,7 +254,7 @@ def disturbed(
                 code = command.ended(0)
                 if code is None:
                     continue
-                asked = name in ("driver", "restart")
+                asked = name in ENDED_BY_THE_FAULT
             else:
                 asked = False
                 if code == 0:
@@ -194,11 +267,16 @@ def disturbed(
             score.starts += 1
     finally:
         command.kill()
+    compare(score, job, workload, calm)
+    score.seconds = time.monotonic() - began
+    return score
+
+
+def compare(score: Score, job: Job, workload: Workload, calm: Content) -> None:
+    """Compare what the job wrote with the matcher's and with an undisturbed run's."""
     found = job.outputs()
     score.comparison = Comparison.of(content(found), workload.expected)
     score.undisturbed = Comparison.of(whole(found), calm)
-    score.seconds = time.monotonic() - began
-    return score
 
 
 def _wait_for(event: str | None, command: Command, log_size: int) -> None:
@@ -211,6 +289,13 @@ def _wait_for(event: str | None, command: Command, log_size: int) -> None:
             if f'"{event}"'.encode() in log.read():
                 return
         assert time.monotonic() < deadline, command.end_of_log()
+
+
+def _parent(pid: int) -> int:
+    """The process that started this one; 0 where it has ended."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[1])
+    return 0
 
 
 def _kill_one(found: list[int], random: Random) -> bool:

@@ -19,11 +19,13 @@ from examples.embedded.process import free_ports
 from tests.conftest import CLASSES, JARS
 from tests.e2e.command import Command
 from tests.e2e.scenario import Scenario
-from tests.hostile.stream import HostileStream
+from tests.hostile.stream import HostileStream, Place
 from tests.kafka_access import KafkaAccess
 
-#: A round with the key of many partial matches, of so many.
+#: A round with the key of many partial matches, or with the one of many events, of so many.
 _CROWD_EVERY = 10
+#: New schemas in a round.
+_SCHEMAS = 50
 _MOST_SECONDS = 900.0
 #: The largest sum of all processes' memory in the last third of the time, by that of the second.
 _MOST_GROWTH = 1.15
@@ -33,6 +35,8 @@ def main(
     minutes: Annotated[float, typer.Option(help="How long rounds are sent.", min=0.5)] = 30,
     events: Annotated[int, typer.Option(help="Sound events of a round.", min=300)] = 4_000,
     crowd: Annotated[int, typer.Option(help="Partial matches of one key.")] = 200_000,
+    long: Annotated[int, typer.Option(help="Events of one key in a match.")] = 100_000,
+    schemas: Annotated[int, typer.Option(help="Mutated schemas.")] = 1_000,
     seed: Annotated[int, typer.Option(help="Of everything random; 0: from the clock.")] = 0,
 ) -> None:
     """Send everything at once that a writer could do, and compare what the job made of it."""
@@ -46,14 +50,16 @@ def main(
     ):
         access = KafkaAccess(broker.bootstrap)
         scenario = Scenario(access, registry.url, None, Path(folder) / "scenario")
-        stream = HostileStream(scenario, events, crowd, seed)
+        stream = HostileStream(scenario, events, crowd, long, seed)
         port = free_ports(1)[0]
         command = Command(scenario.folder, _document(scenario, port))
         memory: list[float] = []
         until = time.monotonic() + minutes * 60
         try:
             while time.monotonic() < until:
-                stream.send(crowd=stream.rounds % _CROWD_EVERY == 1)
+                kind = stream.rounds % _CROWD_EVERY
+                fresh = min(_SCHEMAS, schemas - stream.mutated.registered)
+                stream.send(crowd=kind == 1, long=kind == 6, schemas=fresh)
                 seconds = _worked_off(command, port, stream.records, memory)
                 console.print(
                     f"round {stream.rounds}: {stream.records:,} records sent, worked off"
@@ -68,6 +74,9 @@ def main(
             "sound": stream.sound,
             **counts,
             "reasons": dict(Counter(stream.broken.values())),
+            "of rules": dict(_by_reason(stream.letters)),
+            "mutated schemas": stream.mutated.registered,
+            "the registry refused": stream.mutated.refused,
         }
     )
     growth = _growth(memory)
@@ -89,6 +98,13 @@ def _document(scenario: Scenario, port: int) -> dict[str, object]:
             "log_format": "json",
         },
     )
+
+
+def _by_reason(letters: Counter[tuple[Place, str]]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for (_, reason), count in letters.items():
+        counts[reason] += count
+    return counts
 
 
 def _worked_off(command: Command, port: int, records: int, memory: list[float]) -> float:

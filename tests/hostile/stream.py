@@ -27,6 +27,7 @@ from tests.e2e.outputs import each_output
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import record
 from tests.e2e.stream import at, sequence
+from tests.hostile.mutated import MutatedWriters
 from tests.hostile.texts import CONDITIONS
 from tests.kafka_access import Sent
 from tests.reference.local import LocalJob, Record
@@ -44,7 +45,9 @@ LONG_TEXTS = (
 )
 KEYS = ("", "k1", "k2", "ключ", "k" * 1000, "\x00\x1b[31m\r\n", "\u202eevil", "a,b\\\"'{}")
 MOST_PARTIAL_MATCHES = 250_000
-_JUMPER, _CROWD = "jumper", "crowd"
+_JUMPER, _CROWD, _LONG = "jumper", "crowd", "long"
+#: A match of so many events is larger than a record may be; one of fewer than the other is not.
+_TOO_LARGE, _SMALL_ENOUGH = 50_000, 5_000
 _DAY = 86_400.0
 _MADE_UP = 10_000_000
 #: To a rule in SQL NULL is a key like others.
@@ -53,6 +56,20 @@ _IN_SQL = """SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
   PATTERN (a (b | t)+ c) WITHIN INTERVAL '10' MINUTE
   DEFINE a AS k IS NOT NULL AND name = 'a', b AS name = 'b', t AS LENGTH(name) > 1000 OR name = 'x',
     c AS name = 'c' AND NOT v < LAST(b.v))"""
+#: Nothing that looks at several rows is compiled: aggregates over expressions, of texts, with
+#: DISTINCT, of decimals; order of texts; arrays and maps.
+IN_PYTHON = """SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
+  MEASURES COUNT(*) AS n, LAST(b.name) AS last_name AFTER MATCH SKIP PAST LAST ROW
+  PATTERN (a b{1,20} c) WITHIN INTERVAL '10' MINUTE
+  DEFINE a AS k IS NOT NULL AND name = 'a',
+    b AS name IN ('b', 'x') AND MAX(b.name) < 'z' AND COUNT(DISTINCT b.mood) <= 2
+      AND SUM(b.amount) < 1000 AND SUM(b.n * 2) < 100000,
+    c AS name = 'c' AND name > FIRST(b.name) AND SIZE(LAST(b.tags)) = SIZE(tags)
+      AND LAST(b.attributes)['a'] = attributes['a'])"""
+_LONG_IN_SQL = """SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
+  MEASURES COUNT(m.*) AS n AFTER MATCH SKIP PAST LAST ROW
+  PATTERN (o m+ w) WITHIN INTERVAL '30' MINUTE
+  DEFINE o AS name = 'o', m AS name = 'm'{}, w AS name = 'w')"""
 
 
 class Place(NamedTuple):
@@ -74,15 +91,18 @@ class _Planned:
 @dataclass
 class HostileStream:
     """The topic, and what was sent to it. ``events`` of a round; ``crowd``: how many partial
-    matches one key comes to have in it."""
+    matches one key comes to have in it; ``long``: of how many events of one key a match may be."""
 
     scenario: Scenario
     events: int
     crowd: int
+    long: int
     seed: int = 1
     sound: int = 0
     broken: dict[Place, str] = field(default_factory=dict)
     late: set[Place] = field(default_factory=set)
+    #: Dead letters that the core says, of rules.
+    letters: Counter[tuple[Place, str]] = field(default_factory=Counter)
     rounds: int = 0
     records: int = 0
 
@@ -93,7 +113,8 @@ class HostileStream:
         self._flat = scenario.register("events", poison.EVENT)
         columns = {name: kind for name, kind in poison.COLUMNS.items() if name != "v"}
         self._unreadable = scenario.register("other", record("e2e.Event", v="string", **columns))
-        for rule in rules():
+        self.mutated = MutatedWriters(scenario)
+        for rule in rules(self.long):
             scenario.rule(rule)
         config = {"message.max.bytes": 1_048_576, "queue.buffering.max.messages": 10_000_000}
         self._producer = Producer(scenario.kafka.config(**config))
@@ -106,10 +127,11 @@ class HostileStream:
         #: What the core has found: kind and id.
         self._expected: Counter[tuple[str, str]] = Counter()
 
-    def send(self, *, crowd: bool) -> None:
-        """One round more, with the crowd of partial matches or without."""
+    def send(self, *, crowd: bool = False, long: bool = False, schemas: int = 0) -> None:
+        """One round more; with the crowd of partial matches, with the key of many events, with
+        records of so many mutated schemas."""
         random = Random(self.seed * 1_000 + self.rounds)
-        planned = list(self._planned(random, crowd=crowd))
+        planned = list(self._planned(random, crowd=crowd, long=long, schemas=schemas))
         for number, (partition, each) in enumerate(planned):
             self._produce(partition, each)
             if number % (len(planned) // 3) == 1:
@@ -123,7 +145,7 @@ class HostileStream:
         nothing was late but what came a day too late. How many outputs there were of each kind."""
         counts: Counter[str] = Counter()
         missing = self._expected.copy()
-        letters: Counter[tuple[Place, str]] = Counter(self.broken.items())
+        letters = Counter(self.broken.items()) + self.letters
         for kind, each in each_output(self.scenario.kafka, self.scenario.topic):
             counts[kind] += 1
             match kind:
@@ -146,12 +168,25 @@ class HostileStream:
         self._core.advance(self._fresh, at(self.rounds * HOUR) - 1)
         self._fresh.clear()
         found, self._core.outputs = self._core.outputs, LocalOutputs()
-        self._expected.update(("matches", each.match_id) for each in found.matches)
+        for match in found.matches:
+            taken = [event.at for events in match.steps.values() for event in events]
+            assert not _SMALL_ENOUGH < len(taken) < _TOO_LARGE
+            if len(taken) >= _TOO_LARGE:
+                self._letter(max(taken, key=lambda at: at.offset), "output_too_large")
+            else:
+                self._expected["matches", match.match_id] += 1
         self._expected.update(("timeouts", each.match_id) for each in found.timeouts)
+        for letter in found.dead_letters:
+            self._letter(letter.at, letter.reason)
+
+    def _letter(self, at: Coordinates, reason: str) -> None:
+        self.letters[Place(at.partition, at.offset), reason] += 1
 
     # What is sent.
 
-    def _planned(self, random: Random, *, crowd: bool) -> Iterator[tuple[int, _Planned]]:
+    def _planned(
+        self, random: Random, *, crowd: bool, long: bool, schemas: int
+    ) -> Iterator[tuple[int, _Planned]]:
         start = self.rounds * HOUR
         step = (HOUR - 1) / self.events
         broken = self._broken(start)
@@ -161,6 +196,8 @@ class HostileStream:
         random.shuffle(bad)
         heavy = {random.randrange(self.events): text for text in LONG_TEXTS}
         crowded = random.randrange(self.events // 4) if crowd else -1
+        long_at = random.randrange(self.events // 4) if long else -1
+        mutated_at = random.randrange(self.events) if schemas else -1
         due = 0.0
         if self.rounds == 0:
             # Both ends of time; the other one is among the broken records.
@@ -177,6 +214,10 @@ class HostileStream:
             partition = number % PARTITIONS
             yield partition, self._event(values, headers if random.random() < 0.1 else [])
             yield from self._beside(number, second, crowded)
+            if number == long_at:
+                yield from ((partition, each) for each in self._long_key(second))
+            if number == mutated_at:
+                yield from ((partition, each) for each in self._mutated(random, schemas, second))
             due += len(bad) / self.events
             while due >= 1 and bad:
                 due -= 1
@@ -202,6 +243,16 @@ class HostileStream:
         if number % 100 == 3:
             no_key = poison.body(poison.values("", "b", at(second)), k=poison.number(0))
             yield partition, _Planned(Sent(frame(self._flat, no_key)), reason="missing_key")
+
+    def _long_key(self, second: float) -> Iterator[_Planned]:
+        """As many events as a match may have, and then one more than that."""
+        for between in (self.long - 2, self.long - 1):
+            for name in ("o", *"m" * between, "w"):
+                yield self._event(poison.values(_LONG, name, at(second)))
+
+    def _mutated(self, random: Random, count: int, second: float) -> Iterator[_Planned]:
+        for each in self.mutated.records(random, count, random.choice(KEYS), at(second)):
+            yield _Planned(Sent(each.value), event=each.event, reason=each.reason)
 
     def _event(self, values: dict[str, Any], headers: Any = ()) -> _Planned:
         sent = Sent(frame(self._flat, poison.body(values)), b"\xff\x00", headers=list(headers))
@@ -277,19 +328,32 @@ def _record(topic: str, place: Place, event: dict[str, Any]) -> Record:
     return Record(Coordinates(topic, *place), time, event, input="events", type="e2e.Event")
 
 
-def rules() -> list[dict[str, Any]]:
-    """Rules over every column type and text function, one for many partial matches, one in SQL."""
+def rules(long: int) -> list[dict[str, Any]]:
+    """Rules over every column type and text function, one for many partial matches, some in SQL,
+    and some whose matches may be of ``long`` events."""
     crowd = sequence("crowd", "p", "followed_by q", within="30 minutes")
     crowd["limits"] = {"partial_matches": MOST_PARTIAL_MATCHES, "events": MOST_PARTIAL_MATCHES}
-    made = [*poison.rules(), crowd, {"id": "in-sql", "sql": _IN_SQL}]
+    limits = {"limits": {"events": long}}
+    long_steps = sequence("long", "o", "followed_by m", "followed_by w", within="30 minutes")
+    long_steps["pattern"][1] |= {"times": "1+", "greedy": True}
+    in_python = " AND COUNT(DISTINCT m.mood) <= 2 AND MAX(m.name) < 'z'"
+    made = [
+        *poison.rules(),
+        crowd,
+        {"id": "in-sql", "sql": _IN_SQL},
+        {"id": "in-python", "sql": IN_PYTHON},
+        {**long_steps, **limits},
+        {"id": "long-in-sql", "sql": _LONG_IN_SQL.format(""), **limits},
+        {"id": "long-in-python", "sql": _LONG_IN_SQL.format(in_python), **limits},
+    ]
     for number, condition in enumerate(CONDITIONS.values()):
-        long = f"LENGTH(name) > 1000 AND ({condition})"
+        on_long = f"LENGTH(name) > 1000 AND ({condition})"
         made.append(
             {
                 "id": f"text-{number}",
                 "version": 1,
                 "key": "k",
-                "pattern": [{"step": "t", "where": long}],
+                "pattern": [{"step": "t", "where": on_long}],
             }
         )
     copied: list[dict[str, Any]] = json.loads(json.dumps(made))

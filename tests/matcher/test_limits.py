@@ -14,6 +14,7 @@ from spark_cep.matcher.findings.partial import RuleState
 from spark_cep.matcher.keys import KeysMatcher, KeysState
 from spark_cep.matcher.steps.tables import PlanTables
 from spark_cep.pattern.tree import Limits
+from spark_cep.pattern.work import HELD_EVENT
 from tests.matcher.runs import END_OF_TIME, TYPES, BothMatchers, job, matched, timed_out, written
 from tests.reference.limits import held_events
 from tests.reference.local import EventReader
@@ -199,8 +200,10 @@ def test_work_of_one_event(policy: str, cut: int) -> None:
     (steps,) = job(WORK.format(condition=condition, work=10**9, policy=policy)).plan.partitionings
     most = int(PlanTables(steps, TYPES)._rules["most_cost"][0])
     # Of those that have taken one event, the condition is asked, and of the one that may begin.
-    one = job(WORK.format(condition=condition, work=3 * most, policy=policy))
-    events = written("a=0@0 a=1@1 a=2@2 a=3@3 b@4")
+    # What they have taken counts, too: 3 + 2 + 1 events for the fourth.
+    held, work = 6 * HELD_EVENT, 3 * most + 6 * HELD_EVENT - 2
+    one = job(WORK.format(condition=condition, work=work, policy=policy))
+    events = written("a=0@0 a=1@1 a=2@2 a=3@3")
     for start in range(0, len(events), cut):
         one.advance(events[start : start + cut], events[min(start + cut, len(events)) - 1].time)
         one.reload()
@@ -208,10 +211,50 @@ def test_work_of_one_event(policy: str, cut: int) -> None:
     assert (letter.reason, letter.at.offset) == ("limit_reached", 3)
     dropped = 3 if policy == "pause_rule" else 1
     assert letter.detail == (
-        f"{4 * most} steps of work of one key and event, more than {3 * most}:"
+        f"{4 * most + held} steps of work of one key and event, more than {work}:"
         f" {policy} dropped {dropped} partial matches"
     )
     assert one.outputs.counts["r", "dropped"] == dropped
+
+
+@pytest.mark.parametrize(("policy", "dropped"), [("drop_oldest", 1), ("reject_new", 2),
+                                                 ("pause_rule", 5)])  # fmt: skip
+@pytest.mark.parametrize("cut", [1, 2, 6])
+@pytest.mark.parametrize("skip", ["no_skip", "skip_past_last_event"])
+def test_events_taken_are_work(policy: str, dropped: int, cut: int, skip: str) -> None:
+    """Each that a partial match holds; so much is dropped that an eighth is free again."""
+    # At the sixth event 5 partial matches have taken 15 events.
+    most = 6 + 15 * HELD_EVENT - 1
+    rule = WORK.format(condition="name = 'a'", work=most, policy=policy)
+    one = job(rule + f"after_match: {skip}")
+    events = written("a@0 a@1 a@2 a@3 a@4 a@5")
+    for start in range(0, len(events), cut):
+        one.advance(events[start : start + cut], events[min(start + cut, len(events)) - 1].time)
+        one.reload()
+    (letter,) = one.outputs.dead_letters
+    assert (letter.reason, letter.at.offset) == ("limit_reached", 5)
+    assert letter.detail == (
+        f"{most + 1} steps of work of one key and event, more than {most}:"
+        f" {policy} dropped {dropped} partial matches"
+    )
+
+
+def test_events_that_partial_matches_share_are_counted_once() -> None:
+    """Those of one start have the events before they parted in common."""
+    rule = """
+limits: {{work: {work}}}
+pattern:
+  - {{step: a, where: "name = 'a'", times: 3}}
+  - {{step: b, after: followed_by_any, where: "name = 'b'"}}
+  - {{step: c, after: followed_by, where: "name = 'c'"}}
+"""
+    # Three starts hold 3, 2 and 1 events, and the first has taken each b behind its three.
+    held = 3 + 2 + 1 + 4
+    work = 3 + 4 + 1 + held * HELD_EVENT
+    for allowed in (work, work - 1):
+        one = job(rule.format(work=allowed))
+        one.advance(written("a@0 a@1 a@2 b@3 b@4 b@5 b@6 c@7"), 7)
+        assert bool(one.outputs.dead_letters) is (allowed < work)
 
 
 @pytest.mark.parametrize(

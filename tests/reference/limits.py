@@ -14,7 +14,7 @@ Of the matches that one event completes, too, so many at most are written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from spark_cep.matcher.findings.partial import Finished, Partial, RuleState, Taken
@@ -65,13 +65,16 @@ def keep(matches: Sequence[Finished], limits: Limits) -> list[Finished]:
 
 def held_events(state: RuleState) -> int:
     """How many distinct events the partial and finished matches hold."""
+    return len({id(taken.event) for taken in held_nodes(_held(state))})
+
+
+def held_nodes(held: Iterable[Partial | Finished]) -> Iterator[Taken]:
+    """The events taken of partial and finished matches; those that several have in common once."""
     nodes: set[int] = set()
-    events: set[int] = set()
-    for held in _held(state):
-        for taken in _unknown(held.last, nodes):
+    for each in held:
+        for taken in _unknown(each.last, nodes):
             nodes.add(id(taken))
-            events.add(id(taken.event))
-    return len(events)
+            yield taken
 
 
 def _held(state: RuleState) -> Iterator[Partial | Finished]:

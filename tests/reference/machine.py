@@ -32,11 +32,13 @@ from spark_cep.matcher.findings.partial import (
 )
 from spark_cep.matcher.steps.conditions import cost
 from spark_cep.matcher.steps.look_back_programs import program
+from spark_cep.matcher.steps.loops.kernel_tables import SPARE_PART
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.model import Event
 from spark_cep.pattern.tree import OnLimit
+from spark_cep.pattern.work import HELD_EVENT
 from tests.reference.found import Expired, Found
-from tests.reference.limits import beyond, enforce, keep, pause
+from tests.reference.limits import beyond, enforce, held_nodes, keep, pause
 from tests.reference.look_back_tests import LookBackTests
 from tests.reference.skip import release
 
@@ -114,20 +116,28 @@ class Machine:
     def _limit_work(self, state: RuleState, event: Event, bits: int, found: Found) -> bool:
         """Drop the partial matches that would cost more work than is allowed; returns whether
         there were such."""
-        cost = [self._cost(partial.state, bits) for partial in state.partials]
         opening, most = self._cost(self.plan.start, bits), self._limits.work
-        work = opening + sum(cost)
+        held = len(list(held_nodes((*state.finished, *state.partials)))) * HELD_EVENT
+        work = opening + held + sum(self._cost(each.state, bits) for each in state.partials)
         if work <= most:
             return False
-        held = len(state.partials)
         if self._limits.on_limit is OnLimit.PAUSE_RULE:
             dropped = pause(state)
         else:
             newest_first = self._limits.on_limit is OnLimit.DROP_OLDEST
-            ordered = cost[::-1] if newest_first else cost
-            kept = sum(opening + sum(ordered[: n + 1]) <= most for n in range(held))
-            dropped = held - kept
-            state.partials = state.partials[dropped:] if newest_first else state.partials[:kept]
+            ordered = state.partials[::-1] if newest_first else state.partials
+            kept = [
+                number
+                for number in range(1, len(ordered) + 1)
+                if opening
+                + len(list(held_nodes((*state.finished, *ordered[:number])))) * HELD_EVENT
+                + sum(self._cost(each.state, bits) for each in ordered[:number])
+                <= most - held // SPARE_PART
+            ]
+            dropped = len(ordered) - len(kept)
+            state.partials = ordered[: len(kept)]
+            if newest_first:
+                state.partials = state.partials[::-1]
         found.dropped += dropped
         if not state.limited:
             found.failures.append(work_limit_failure(self.plan, event, work, dropped))

@@ -11,6 +11,7 @@ from spark_cep.matcher.findings.look_back import LookBacks
 from spark_cep.matcher.findings.outputs import Outputs, Reporter
 from spark_cep.matcher.findings.partial import Taken
 from spark_cep.model import Event, Match, TakenEvent, Timeout
+from tests.reference.listed import listed
 
 
 class StepReporter(Reporter):
@@ -43,7 +44,16 @@ class StepReporter(Reporter):
         """Append a timeout; ``matched``: its events, the first of them, or these and more were a
         match."""
         common = self._common(key, first, last, outputs)
-        outputs.timeouts.append(Timeout(**common, deadline=deadline, already_matched=matched))
+        steps = {
+            name: [events[place] for place in listed([name] * len(events))]
+            for name, events in common["steps"].items()
+        }
+        omitted = sum(map(len, common["steps"].values())) - sum(map(len, steps.values()))
+        common["steps"] = steps
+        common["match_id"] = match_id(self._id, self._version, key, steps)
+        outputs.timeouts.append(
+            Timeout(**common, deadline=deadline, already_matched=matched, events_omitted=omitted)
+        )
         self.count({"timed_out": 1}, outputs)
 
     def _common(

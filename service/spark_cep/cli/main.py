@@ -11,6 +11,9 @@ from typing import Annotated
 import typer
 
 from spark_cep import __version__
+from spark_cep.cli.authoring.backtest import backtest
+from spark_cep.cli.authoring.tap import tap
+from spark_cep.cli.authoring.test_cases import run_cases
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode, exit_code
 from spark_cep.cli.forms import CheckForm, RuleForm
@@ -39,6 +42,9 @@ app = typer.Typer(
 )
 app.add_typer(rules_commands)
 app.command()(run)
+app.command()(backtest)
+app.command("test")(run_cases)
+app.command()(tap)
 
 #: Wrong use of a command; typer exports only what is below it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -143,6 +149,38 @@ def state(
         typer.echo(state_text.as_json(report, steps))
     else:
         state_text.show(report, steps, out)
+
+
+@app.command(name="reset-clock")
+def reset_clock(
+    config: ConfigFile,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="TIME",
+            help="The new watermark, a date and time with its zone; default: by the time of the"
+            " last batch.",
+        ),
+    ] = None,
+) -> None:
+    """Set the clock of a stopped job back, after events with times in the future have moved it. The
+    next start does it, before it reads anything."""
+    from spark_cep.cli import resetting
+    from spark_cep.pipeline.driver.commands import reset_clock as command
+
+    wanted = None if to is None else resetting.moment(to)
+    settings = load(config)
+    configure(settings.observability.log_level, settings.observability.log_format)
+    if checkpoint is not None:
+        own = settings.state.model_copy(update={"checkpoint": checkpoint})
+        settings = settings.model_copy(update={"state": own})
+    done = command.reset_clock(settings, wanted)
+    typer.echo(resetting.text(str(settings.state.checkpoint), done))
 
 
 @app.command(name="dead-letters")

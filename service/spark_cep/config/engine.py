@@ -137,7 +137,7 @@ class Source(SettingsSection):
     fail_on_data_loss: bool = setting(
         True,
         "Whether the job stops when records were deleted before it read them, or a topic was "
-        "created again.",
+        "created again. If not, it goes on behind them and logs `records_lost`.",
     )
     commit_offsets: bool = setting(
         True,

@@ -112,12 +112,7 @@ class Settings(SettingsSection):
 
     def reader_config(self) -> dict[str, Any]:
         """Configuration of the consumer that reads the input; holds secrets."""
-        gone = "error" if self.source.fail_on_data_loss else "earliest"
-        return {
-            **self.kafka.reader_config(),
-            "enable.partition.eof": True,
-            "auto.offset.reset": gone,
-        }
+        return {**self.kafka.reader_config(), "enable.partition.eof": True}
 
     def cluster_conf(self) -> dict[str, str]:
         """Spark's settings for its executors; none with a local master."""

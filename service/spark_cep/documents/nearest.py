@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from itertools import islice
+from itertools import takewhile
 
 #: Names that are looked at, of how many characters, and that are listed.
 _MOST_NAMES, _MOST_CHARACTERS, _MOST_LISTED = 500, 200, 50
@@ -12,10 +12,10 @@ _MOST_NAMES, _MOST_CHARACTERS, _MOST_LISTED = 500, 200, 50
 
 def nearest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
     """The known name closest to ``word``; ``similarity``: at least that much of both in common.
-    Of many names the first 500 are looked at."""
+    Of many names those 500 are looked at that begin most like it."""
     if len(word) > _MOST_CHARACTERS:
         return None
-    names = {name.lower(): name for name in islice(known, _MOST_NAMES)}
+    names = {name.lower(): name for name in _likeliest_first(word, known)[:_MOST_NAMES]}
     closest = get_close_matches(word.lower(), names, n=1, cutoff=similarity)
     return names[closest[0]] if closest else None
 
@@ -25,10 +25,22 @@ def instead(word: str, known: Iterable[str], what: str) -> str:
     names = list(known)
     near = nearest(word, names)
     hint = f"did you mean `{near}`? " if near is not None else ""
-    return f"{hint}{what} here: {listed(names)}"
+    return f"{hint}{what} here: {listed(names, like=word)}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """The names, of many the first 50."""
-    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
-    return ", ".join(names[:_MOST_LISTED]) + more or "none"
+def listed(names: Sequence[str], like: str = "") -> str:
+    """The names, of many the 50 that begin most like ``like``."""
+    if len(names) <= _MOST_LISTED:
+        return ", ".join(names) or "none"
+    shown = ", ".join(_likeliest_first(like, names)[:_MOST_LISTED])
+    return f"{shown} and {len(names) - _MOST_LISTED:,} more"
+
+
+def _likeliest_first(word: str, names: Iterable[str]) -> list[str]:
+    """The names, ordered by how many characters their beginning shares with ``word``."""
+
+    def shared(name: str) -> int:
+        pairs = zip(word, name, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    return sorted(names, key=shared, reverse=True)

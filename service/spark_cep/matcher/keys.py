@@ -3,9 +3,9 @@ is remembered of each key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 
@@ -97,7 +97,7 @@ class KeysMatcher:
             check(events, names, self.slots)
         keys, places = with_more(state.keys, batch.keys)
         key = places[batch.key]
-        order = _in_order(batch.events, key, names)
+        order = in_order(batch.events, key, names)
         key, mask = key[order], batch.mask[order]
         new = batch.events.take(order)
         # Their order is all that microseconds are for, but in SQL.
@@ -107,8 +107,8 @@ class KeysMatcher:
         in_sql = yield from self._row_patterns.run(state.row_patterns, fresh, watermark, names)
         state.held, state.row_patterns = held, in_sql
         # Keys of which nothing is remembered lose their number.
-        kept = reduce(np.union1d, [each.events for each in state.remembered])
-        used = reduce(np.union1d, [each.instances["key"] for each in state.remembered])
+        kept = _named([each.events for each in state.remembered], len(known))
+        used = _named([each.instances["key"] for each in state.remembered], len(keys))
         state.keys = keys.take(used).compacted()
         state.events = known.take(kept)
         event_key = np.concatenate([state.event_key, key])[kept]
@@ -121,6 +121,15 @@ class KeysMatcher:
         """The partial matches, key by key; behind them those of rules in SQL."""
         yield from self._steps.live(state.held, state.events, state.keys, names)
         yield from self._row_patterns.live(state.row_patterns, state.events, state.keys, names)
+
+
+def _named(numbers: Iterable[I64], count: int) -> I64:
+    """Those of so many numbers that occur. A sort would take longer than all else with events that
+    partial matches hold very often."""
+    occurs = np.zeros(count, bool)
+    for each in numbers:
+        occurs[each] = True
+    return np.flatnonzero(occurs)
 
 
 def _numbers(used: I64, count: int) -> I64:
@@ -139,7 +148,7 @@ def rule_states(
         yield state.keys.text(key), rule, rule_state
 
 
-def _in_order(events: EventTable, key: I64, names: Names) -> I64:
+def in_order(events: EventTable, key: I64, names: Names) -> I64:
     """The order of application within each key: time to the microsecond, topic, partition,
     offset."""
     topic = events.topic

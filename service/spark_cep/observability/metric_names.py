@@ -114,6 +114,12 @@ BYTES_CONSUMED = Counter(
     _TOPIC,
 )
 TOMBSTONES = Counter("spark_cep_tombstones_total", "Records without a value, passed over.", _TOPIC)
+RECORDS_LOST = Counter(
+    "spark_cep_records_lost_total",
+    "Offsets passed over, with source.fail_on_data_loss off: Kafka had deleted their records "
+    "before they were read. Fewer records where compaction or transactions had left gaps.",
+    _TOPIC,
+)
 EVENTS_RELEVANT = Counter(
     "spark_cep_events_relevant_total",
     "Events that went on to the matcher: some rule could use them, or must know that they came.",

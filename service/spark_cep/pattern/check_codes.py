@@ -49,6 +49,7 @@ class Code(StrEnum):
     ENDLESS_PATTERN = "endless-pattern", "A pattern that only the end of the input decides"
     LATE_RESULT = "late-result", "A result that waits for a later row"
     MANY_COMBINATIONS = "many-combinations", "Partial matches that multiply"
+    MUCH_WORK = "much-work", "A statement whose rows reach `limits.work` soon"
     REPEATED_TIMEOUT = "repeated-timeout", "A timeout after each match"
     # About the comments that allow a code.
     UNUSED_ALLOW = "unused-allow", "A comment that allows what is not there"

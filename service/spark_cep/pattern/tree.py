@@ -131,8 +131,7 @@ class Limits:
     """Most partial matches and events that one key may hold for one rule, most matches that one
     event of it may complete, most steps of work that it may cost, and what to do beyond.
 
-    A step of work is some 5 to 10 ns of compiled code. How many an event costs follows from the
-    rule and what the key holds, not from batches or machines."""
+    A step of work is some 10 ns of compiled code (:mod:`spark_cep.pattern.work`)."""
 
     partial_matches: int = 10_000
     events: int = 100_000

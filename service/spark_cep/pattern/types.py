@@ -363,8 +363,8 @@ def _whole(of: Callable[..., SqlType], *inside: SqlType) -> SqlType:
 
 def _decimal(schema: Mapping[str, Any]) -> SqlType:
     precision, scale = schema.get("precision"), schema.get("scale", 0)
-    whole = isinstance(precision, int) and isinstance(scale, int)
-    if whole and 1 <= precision <= MAX_DECIMAL_DIGITS and 0 <= scale <= precision:
-        return DecimalType(precision, scale)
+    match precision, scale:
+        case int(), int() if 1 <= precision <= MAX_DECIMAL_DIGITS and 0 <= scale <= precision:
+            return DecimalType(precision, scale)
     name = f"DECIMAL({precision}, {scale})"
     return UnreadableType(name, f"{name} is beyond {_DECIMALS}", _SMALLER_DECIMAL)

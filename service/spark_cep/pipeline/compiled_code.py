@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from spark_cep.codecs.avro.record_cutting import RecordCutter
 from spark_cep.codecs.avro.record_layout import LayoutWriter
+from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.result_columns import columns_of, row_ids
 from spark_cep.columns.column_vectors import ColumnVectors
@@ -14,6 +16,7 @@ from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import StartError
 from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.findings.named_values import nothing_named
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.matcher.row_pattern.matcher import prepare as prepare_row_patterns
@@ -57,6 +60,7 @@ def _decode_nothing() -> None:
     nothing = no_texts()
     layouts = LayoutWriter(ColumnVectors()).written([], [[]])
     read = layouts.read(nothing, np.zeros(0, np.int32))
+    RecordCutter.of(parse('"string"', "nothing")).cut(b"", 0, b"")
     masks = event_masks(RecordTypes(), (), 1, ColumnVectors())
     masks.of(np.zeros(0, np.int32), nothing.data, read.wholes, read.doubles, read.nulls)
     nothing.compacted()
@@ -66,9 +70,10 @@ def _decode_nothing() -> None:
 def _encode_nothing() -> None:
     i64, i32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
     nothing = Results(
-        ResultKind.MATCH, (), no_texts(), Names(), i32, i64, i64, np.zeros(0, np.uint8), i64, i32,
-        EventTable.empty(), nothing_named(),
+        ResultKind.MATCH, (), no_texts(), Names(), i32, i64, i64, np.zeros(0, np.uint8), i64, i64,
+        i32, EventTable.empty(), nothing_named(),
     )  # fmt: skip
+    Chains(i64, i32, i32).listed()
     columns = columns_of(nothing)
     columns.encoded(AvroResults(0, 0, 0, 0).values("match", columns, 0))
     row_ids(columns, columns.ids, columns.row, columns.row)

@@ -12,21 +12,41 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+import numpy as np
+
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.live import PartialMatch
+from spark_cep.matcher.keys import KeysMatcher
+from spark_cep.matcher.keys_state import chosen
 from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
-from spark_cep.pipeline.decode.pack import Packer
+from spark_cep.pipeline.decode.pack import Packed
 from spark_cep.pipeline.match.batch_input import BatchInput
-from spark_cep.pipeline.match.group_matcher import GroupMatcher
+from spark_cep.pipeline.match.group_matcher import GroupMatcher, MakeMatcher
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
-from spark_cep.pipeline.match.watermark import BEGINNING
-from spark_cep.pipeline.wire.reports import Count
+from spark_cep.pipeline.match.watermark import BEGINNING, END
+from spark_cep.pipeline.read.records import KafkaRecords
+from spark_cep.pipeline.wire.packets import EventTimes
+from spark_cep.pipeline.wire.reports import Count, Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
 from spark_cep.runner.state import RunState
+
+
+class Packs(Protocol):
+    """Packs records: :class:`~spark_cep.pipeline.decode.pack.Packer`."""
+
+    def pack(self, read: Iterable[KafkaRecords], properties: TaskProperties) -> Iterator[Packed]:
+        """Packets and dead letters of one batch's records."""
+
+    @property
+    def times(self) -> EventTimes:
+        """The largest event time of each partition of the records."""
+
+    def report(self) -> Report:
+        """The counts of the records."""
 
 
 class Inputs(Protocol):
@@ -45,7 +65,7 @@ class Inputs(Protocol):
     def type_names(self) -> tuple[str | None, ...]:
         """Their names by number."""
 
-    def packer(self, plan: RuleSetPlan) -> Packer:
+    def packer(self, plan: RuleSetPlan) -> Packs:
         """The packer for the rules of ``plan``."""
 
 
@@ -59,6 +79,7 @@ class Runner:
         state: What :meth:`snapshot` gave, to go on from.
         columns: Whether matches and timeouts stay columns
             (:attr:`~spark_cep.matcher.findings.outputs.Outputs.results`).
+        matcher: What makes the matchers of rules.
 
     A batch that raises is not applied, or in part: go on with a new runner from a snapshot.
 
@@ -74,9 +95,10 @@ class Runner:
         state: RunState | None = None,
         *,
         columns: bool = False,
+        matcher: MakeMatcher = KeysMatcher,
     ) -> None:
         self._settings = settings or RunSettings()
-        self._columns = columns
+        self._columns, self._make = columns, matcher
         count = self._settings.key_groups
         self._state = RunState.empty(count) if state is None else state.copy()
         for what, number in (
@@ -103,7 +125,7 @@ class Runner:
             inputs.type_names,
             inputs.types,
         )
-        self._matcher = GroupMatcher(plan, options)
+        self._matcher = GroupMatcher(plan, options, self._make)
 
     def run(self, batches: Iterable[Batch]) -> Iterator[BatchResults]:
         """Apply batches in order; the results of each, once it is applied."""
@@ -126,6 +148,7 @@ class Runner:
                 groups[to].take(kind, packet)
             results.outputs.dead_letters += letters
         late: Counter[str] = Counter()
+        processing: Counter[str] = Counter()
         live: Counter[tuple[str, int]] = Counter()
         gone: Counter[tuple[str, int]] = Counter()
         written = str(state.batches + 1)
@@ -142,6 +165,7 @@ class Runner:
             self._matcher.end(group, written)
             results.late += group.late_events()
             late += group.late
+            processing.update(group.processing)
             live.update(group.live())
             for rule, version, partial_matches in group.gone:
                 gone[rule, version] += partial_matches
@@ -152,6 +176,8 @@ class Runner:
         results.counts = self._packer.report().counts
         for topic, count in late.items():
             results.counts[Count.LATE_EVENTS, topic] += count
+        for rule, spent in processing.items():
+            results.counts[Count.PROCESSING_NS, rule] = round(spent)
         results.late_counts, results.live = late, live
         results.gone = [(*rule, count) for rule, count in gone.items()]
         return results
@@ -166,6 +192,18 @@ class Runner:
             group = self._group(number)
             for matcher, keys in group.states(self._matcher.load):
                 yield from matcher.live(keys, group.names)
+
+    def oldest(self, count: int) -> Iterator[PartialMatch]:
+        """The live partial matches of the keys that remember the oldest events, ``count`` of each
+        key group: among them are the ``count`` that began first."""
+        for number in range(self._settings.key_groups if self._state.batches else 0):
+            group = self._group(number)
+            for matcher, keys in group.states(self._matcher.load):
+                first = np.full(len(keys.keys), END)
+                np.minimum.at(first, keys.event_key, keys.events.time)
+                wanted = np.zeros(len(first), bool)
+                wanted[np.argsort(first, kind="stable")[:count]] = True
+                yield from matcher.live(chosen(keys, wanted), group.names)
 
     def _group(self, number: int) -> KeyGroup:
         """A key group as it is stored."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
-from spark_cep.codecs.avro.schema import parse
+from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.documents.nearest import nearest
 from spark_cep.errors import Problem, RuleSetError
@@ -21,6 +21,7 @@ from spark_cep.pattern.fluent import SOURCE
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.tree import Rule
 from spark_cep.pattern.type_check import type_check, type_warnings
+from spark_cep.pattern.types import RecordType
 from spark_cep.rules.rule_set import RuleSet, assemble
 from spark_cep.rules.sources.folder import read_rules
 from spark_cep.testkit.event_schema import EventSchema
@@ -29,7 +30,8 @@ Rules = Rule | LoadedRule | Iterable[Rule | LoadedRule] | str | PathLike[str]
 """A rule, several, or the path of a rule file or of a folder of them."""
 
 Schema = str | PathLike[str] | Mapping[str, Any] | Sequence[Any]
-"""An Avro schema: the path of its file, or its JSON values; a record or a union of records."""
+"""An Avro schema: the path of its file, or its JSON values; a record or a union of records. Or
+schemas that were parsed, each of a record."""
 
 _Types = Mapping[str, EventSchema]
 
@@ -128,6 +130,12 @@ class KitInputs:
             raise ValueError(f"there is no one record type {name!r}{_instead(str(name), names)}")
         return found[0], known[found[0]].read(values)
 
+    def columns(self, source: str, name: str | None) -> RecordType | None:
+        """The columns of a record type as a schema has them, where there is one."""
+        known = self.types.get(source) or self.types.get("") or {}
+        found = [full for full in known if name in (None, full, full.rpartition(".")[2])]
+        return known[found[0]].columns if len(found) == 1 else None
+
     def _problems(self, loaded: LoadedRule) -> Iterator[Problem]:
         events = loaded.rule.events
         unknown = [name for name in events if self.names and name not in self.names]
@@ -152,6 +160,8 @@ class KitInputs:
 
 
 def _types(schema: Schema) -> dict[str, EventSchema]:
+    if isinstance(schema, Sequence) and any(isinstance(each, AvroSchema) for each in schema):
+        return {name: EventSchema(each) for each in schema for name in record_names(each)}
     if isinstance(schema, str | PathLike):
         parsed = parse(Path(schema).read_text("utf-8"), str(schema))
     else:

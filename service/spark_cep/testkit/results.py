@@ -104,12 +104,14 @@ class FoundRow:
 @dataclass(frozen=True, slots=True, repr=False)
 class FoundTimeout(_Taken):
     """A partial match that ran out of time at ``deadline``. ``already_matched``: by then a match
-    had taken just its events, the first of them, or these and more."""
+    had taken just its events, the first of them, or these and more. ``events_omitted``: how many of
+    its events are not in ``steps``, which have the first and the last fifty of each."""
 
     match_id: str
     deadline: datetime
     already_matched: bool
     measures: Mapping[str, Any]
+    events_omitted: int
 
     def __repr__(self) -> str:
         return self._named("timeout", f" at {instant_text(self.deadline)}")

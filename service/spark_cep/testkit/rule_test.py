@@ -12,8 +12,11 @@ from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import Problem
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.model import Coordinates, DeadLetter, LateEvent, TakenEvent
 from spark_cep.pattern.tree import Rule
+from spark_cep.pattern.types import RecordType
+from spark_cep.pipeline.match.group_matcher import MakeMatcher
 from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.runner.batch import Batch, RunSettings
@@ -72,6 +75,7 @@ class RuleTest:
         schema: Avro schema of the events, its file or JSON values: the rules are checked against
             it as by ``spark-cep check --schema``, and the columns of events too.
         schemas: The same by input, where there are several.
+        matcher: What makes the matchers of rules, for those that look on as they work.
 
     Raises:
         RuleSetError: A rule is refused, by itself or against the schema.
@@ -87,6 +91,7 @@ class RuleTest:
         allowed_disorder: str | timedelta | None = "0 ms",
         schema: Schema | None = None,
         schemas: Mapping[str, Schema] | None = None,
+        matcher: MakeMatcher = KeysMatcher,
     ) -> None:
         self._rules = rule_set(rules)
         self._inputs = KitInputs.of(self._rules, schema, schemas)
@@ -96,7 +101,8 @@ class RuleTest:
         self._values = ValueInputs(self._inputs.record_types)
         self._sent_types = SentTypes(self._rules.enabled)
         with compilation_noticed(_begins, _ends):
-            self._runner = Runner(self._plan, self._values, _SETTINGS)
+            self._runner = Runner(self._plan, self._values, _SETTINGS, matcher=matcher)
+        self._matcher = matcher
         self._watermark = self._followed(BEGINNING)
         self._outputs = Outputs()
         self._late: list[LateEvent] = []
@@ -170,7 +176,8 @@ class RuleTest:
     def restart(self) -> None:
         """Write the state to bytes and read it back, as a stop or crash and a start would."""
         self._settle(self._watermark)
-        self._runner = Runner(self._plan, self._values, _SETTINGS, self._runner.snapshot())
+        state = self._runner.snapshot()
+        self._runner = Runner(self._plan, self._values, _SETTINGS, state, matcher=self._matcher)
 
     # What the test looks at.
 
@@ -178,6 +185,14 @@ class RuleTest:
     def rules(self) -> tuple[Rule, ...]:
         """The rules, in the order of their ids."""
         return self._rules.rules
+
+    def columns(
+        self,
+        input: str | None = None,  # noqa: A002  the configuration's word
+        of_type: str | None = None,
+    ) -> RecordType | None:
+        """The columns of events as the schema has them; ``None`` where nothing is known."""
+        return self._inputs.columns(self._inputs.input(input), of_type)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -263,6 +278,7 @@ class RuleTest:
                 moment(timeout.deadline),
                 timeout.already_matched,
                 timeout.measures,
+                timeout.events_omitted,
             )
             for timeout in self._outputs.timeouts
         ]

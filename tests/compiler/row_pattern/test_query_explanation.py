@@ -83,6 +83,12 @@ What a key may hold
   for how long  until its window ends, also if the key has no further row
   for good      of each key that was seen, what PREV, ^ or MATCH_NUMBER() refer to
 
+Work of one row
+  limit         5,000,000 steps of some 10 ns; beyond it the attempt is given up
+  open attempt  at most 4 instructions, 4 steps each, and conditions
+  conditions    a step for each operation and value kept, 1,000 for a call of Python
+  grows with    the rows behind the start of an attempt that fails: 16 steps each
+
 Warnings
   none"""  # noqa: E501  as it is
     )

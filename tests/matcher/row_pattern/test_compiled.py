@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from spark_cep.columns.compilation import FOREVER
 from spark_cep.columns.vectors import Objects
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.errors import StateError
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern import matcher as compiled_matcher
 from spark_cep.matcher.row_pattern.calls import RowPatternCalls
@@ -38,7 +40,13 @@ from spark_cep.pattern.types import (
     RecordType,
 )
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
-from tests.reference.row_pattern.results import GivenUp, MatchFound, Result, objects
+from tests.reference.row_pattern.results import (
+    GivenUp,
+    MatchFound,
+    Result,
+    TimedOut,
+    objects,
+)
 
 EVENT = RecordType(
     {
@@ -207,23 +215,6 @@ class Both:
         self.states = self.compiled.states_of(self.wanted, self.names)
 
 
-class _OneKey:
-    """The compiled matcher on one key."""
-
-    def __init__(self, plan: RowPatternPlan, limits: RowPatternLimits) -> None:
-        self._loops, self._names = Loops(plan, limits), Names()
-        self._states = RowPatternStates()
-
-    def advance(self, rows: Sequence[Event], watermark: int) -> list[Result]:
-        """The results that further rows give."""
-        events = EventTable.of(rows, self._names, self._loops.slots)
-        keys = np.zeros(len(rows), np.int64)
-        run = self._loops.apply(self._states, events, keys, watermark, self._names, closed=False)
-        found = [result for piece in run for _, result in objects(piece)]
-        self._states = run.states
-        return found
-
-
 @st.composite
 def plans(draw: st.DrawFn) -> RowPatternPlan:
     """Clauses with conditions and measures of all kinds."""
@@ -337,6 +328,82 @@ def test_failed_attempts_are_not_repeated(batch: int, monkeypatch: pytest.Monkey
     assert 200 <= calls <= 500
 
 
+@pytest.mark.parametrize("most_tried", [1 << 22, 8])
+def test_failed_attempts_are_not_repeated_in_later_batches(
+    most_tried: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row ends an attempt, and the next one does not go through all of its rows again in all
+    ways, though rows come one by one; unless there is room for few rows only."""
+    monkeypatch.setattr(compiled_matcher, "_MOST_TRIED", most_tried)
+    calls, real = 0, RowPatternCalls._call
+
+    def counted(*given: Any) -> int:
+        nonlocal calls
+        calls += 1
+        return real(*given)
+
+    monkeypatch.setattr(RowPatternCalls, "_call", counted)
+    both = Both(
+        _plan(
+            f"MEASURES COUNT(*) AS m {ROWS[3]} PATTERN ((A{{0,5}}){{0,5}} B) "
+            "DEFINE A AS s >= PREV(s), B AS n < 0"
+        )
+    )
+    for number in range(60):
+        both.advance([(0, both.event(number, {"s": "A", "n": 1}))], number)
+    found = both.advance([(0, both.event(60, {"n": -1}))], 60)
+    assert [type(each).__name__ for _, each in found] == ["MatchFound"]
+    assert (calls > 5_000) is (most_tried == 8)
+
+
+def test_damaged_instructions_tried() -> None:
+    """State that says of other rows and instructions than there are where attempts have failed is
+    refused."""
+    both = Both(_plan("MEASURES n AS m PATTERN ((A B?){0,3} C) DEFINE A AS n > 0, C AS n < 0"))
+    both.advance([(0, both.event(number, {"n": 1})) for number in range(4)], 4)
+    instructions = len(both.compiled.plan.program.instructions)
+    tried = both.states.tried
+    assert int(tried["at"].max()) > 0
+    rows = np.flatnonzero(tried["at"] < 0)
+    for place, wrong in ((0, instructions), (0, -2), (slice(None), -1)):
+        states = deepcopy(both.states)
+        states.tried["at"][place] = wrong
+        with pytest.raises(StateError, match="damaged"):
+            both.compiled.apply(
+                states, EventTable.empty(), np.zeros(0, np.int64), 5, both.names, closed=False
+            )
+    states = deepcopy(both.states)
+    states.keys["tried"] += 1
+    with pytest.raises(StateError, match="damaged"):
+        both.compiled.apply(
+            states, EventTable.empty(), np.zeros(0, np.int64), 5, both.names, closed=False
+        )
+    assert len(rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("batch", "pattern"),
+    [(1, "A X*? B"), (37, "A X*? B"), (160, "A X*? B"), (160, "(A | X){1,3} X*? B")],
+)
+def test_timeouts_list_few_of_their_rows(batch: int, pattern: str) -> None:
+    """Of each variable the first and the last."""
+    both = Both(
+        _plan(
+            f"MEASURES n AS m PATTERN ({pattern}) WITHIN INTERVAL '0.125' SECOND "
+            "DEFINE A AS n = 1, B AS n < 0"
+        )
+    )
+    rows = [(0, both.event(number, {"n": 1})) for number in range(160)]
+    found: list[tuple[int, Result]] = []
+    for first in range(0, len(rows), batch):
+        found += both.advance(rows[first : first + batch], first)
+    found += both.advance([], 1_000)
+    timeouts = [each for _, each in found if isinstance(each, TimedOut)]
+    assert [each.first for each in timeouts] == list(range(160))
+    assert max(len(each.labels) for each in timeouts) <= 103
+    assert max(each.omitted for each in timeouts) >= 20
+
+
 @pytest.mark.parametrize("condition", ["SUM(A.n) >= 0", "COALESCE(LAST(A.n, 2), 1) > 0",
                                        "COUNT(DISTINCT A.s) < 3"])  # fmt: skip
 @pytest.mark.parametrize("batch", [1, 9, 500])
@@ -388,22 +455,57 @@ def test_work_does_not_depend_on_batches(
     data: st.DataObject,
     work: int,
 ) -> None:
-    """A limit of work is met at the same rows, however these are cut. The reference is not asked:
-    it begins attempts at rows that the compiled loops know to begin none."""
+    """A limit of work is met at the same rows, however these are cut, and in the reference."""
     limits = RowPatternLimits(work=work)
-    at_once, cut, made = _OneKey(plan, limits), _OneKey(plan, limits), Both(plan)
+    at_once, cut = Both(plan, limits), Both(plan, limits)
     now = 0
-    rows: list[Event] = []
+    rows: list[tuple[int, Event]] = []
     for gap, values in drawn:
         now += gap
-        rows.append(made.event(now, values))
+        rows.append((0, at_once.event(now, values)))
     wanted = at_once.advance(rows, now)
-    parts: list[Result] = []
+    parts: list[tuple[int, Result]] = []
     while rows:
         count = data.draw(st.integers(1, len(rows)))
-        parts += cut.advance(rows[:count], rows[count - 1].time)
+        parts += cut.advance(rows[:count], rows[count - 1][1].time)
         del rows[:count]
     assert repr(parts) == repr(wanted)
+
+
+@pytest.mark.parametrize("batch", [1, 40, 500])
+def test_the_work_of_a_row_that_ends_very_many_matches_is_bounded(batch: int) -> None:
+    """Each of its rows begins a match of those behind it: together that is the square."""
+    skip = "AFTER MATCH SKIP TO NEXT ROW"
+    plan = _plan(f"MEASURES n AS m {skip} PATTERN (A+ C) DEFINE A AS n > 0, C AS n < 0")
+    rows = 100
+    # All of them but for the last few.
+    both = Both(plan, RowPatternLimits(work=plan.program.width * 4 * (rows * rows // 2 - 50)))
+    given = [(0, both.event(number, {"n": 1})) for number in range(rows)]
+    given += [(0, both.event(rows, {"n": -1})), (0, both.event(rows + 1, {"n": 1}))]
+    found: list[Result] = []
+    while given:
+        found += [each for _, each in both.advance(given[:batch], rows + 1)]
+        del given[:batch]
+    (given_up,) = [each for each in found if isinstance(each, GivenUp)]
+    matches = [each.first for each in found if isinstance(each, MatchFound)]
+    assert matches == list(range(len(matches)))
+    assert 80 < len(matches) == given_up.first < rows
+
+
+@pytest.mark.parametrize("batch", [1, 40, 500])
+def test_the_work_of_a_row_that_ends_a_wide_attempt_is_bounded(batch: int) -> None:
+    """Behind it the search would go through the rows of the attempt once more."""
+    plan = _plan("MEASURES n AS m PATTERN ((A | B | A B)* C) DEFINE A AS n > 0, B AS n > 0,"
+                 " C AS n < 0")  # fmt: skip
+    both = Both(plan, RowPatternLimits(work=plan.program.width * 4 * 50))
+    values = [*[1] * 40, 0, *[1] * 60, 0, 1, -1]
+    given = [(0, both.event(number, {"n": value})) for number, value in enumerate(values)]
+    found: list[Result] = []
+    while given:
+        found += [each for _, each in both.advance(given[:batch], len(values))]
+        del given[:batch]
+    assert [each.first for each in found if isinstance(each, GivenUp)] == [42]
+    assert [each.first for each in found if isinstance(each, MatchFound)] == [102]
 
 
 def test_dropped_thread_beside_a_match() -> None:

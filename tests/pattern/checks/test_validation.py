@@ -297,8 +297,8 @@ def test_endless_loop_is_warned_about() -> None:
     """A loop needs a window or `until`."""
     loop = replace(A, times=LOOP)
     warning = (
-        "the loop `a` has neither a window nor `until`:"
-        " its partial matches stay until a limit drops them"
+        "the loop `a` has neither a window nor `until`: its partial matches stay,"
+        " with ever more events, until `limits.work` or another limit drops them"
     )
     forever: dict[str, Any] = {"within": Within(), "after_match": AfterMatch()}
     assert messages(rule(loop, B, **forever))[1] == [warning]

@@ -366,7 +366,11 @@ def sql_value(schema: AvroSchema, node: Node, value: Any) -> Any:
         if logical == "decimal":
             unscaled = int.from_bytes(value, "big", signed=True)
             return Decimal(
-                (int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -definition["scale"])
+                (
+                    int(unscaled < 0),
+                    tuple(map(int, str(abs(unscaled)))),
+                    -definition.get("scale", 0),
+                )
             )
         unit = _UNITS.get(str(logical).rpartition("-")[2])
         if unit is not None:

@@ -40,7 +40,7 @@ from spark_cep.pipeline.wire.packets import (
     PacketKind,
     UnkeyedEvents,
 )
-from spark_cep.pipeline.wire.reports import Count, Counts, Report
+from spark_cep.pipeline.wire.reports import Count, Counts, LostRecords, Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from tests.pipeline.decode.lookups import lookup
 
@@ -126,6 +126,18 @@ def test_packets_end_with_the_row_that_fills_them() -> None:
     assert sorted(n for each in found for n in each.column("offset").to_pylist()) == list(range(24))
     for each in found:
         assert sizes_of(each)[:-1].sum() <= BYTES_PER_PACKET
+
+
+def test_lost_records_are_reported() -> None:
+    """They are counted by topic and told one by one, beside the records that are left; the next
+    task begins anew."""
+    lost = [LostRecords("t", 0, 3, 9), LostRecords("t", 0, 20, 21)]
+    task = packer(AsTheyAre())
+    (report,) = packets_of(run(task, [lost[0], rows([1, 2]), lost[1]]), PacketKind.REPORT)
+    found = Report.decode(report)
+    assert (found.lost, found.counts[Count.LOST, "t"]) == (tuple(lost), 7)
+    (report,) = packets_of(run(task, [rows([1])]), PacketKind.REPORT)
+    assert Report.decode(report).lost == ()
 
 
 def test_what_waits_is_bounded() -> None:

@@ -21,7 +21,7 @@ from spark_cep.pipeline.driver.observe.event_time import time_text
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.match.watermark import BEGINNING, END
-from spark_cep.pipeline.wire.reports import Count, Counts, EventTime, Report
+from spark_cep.pipeline.wire.reports import Count, Counts, EventTime, LostRecords, Report
 
 REPORT = Report(
     Counter({(Count.RECORDS, "t"): 7, (Count.MATCHED, "abc"): 2}),
@@ -247,6 +247,25 @@ def test_a_watermark_ahead_of_the_clock(
         "watermark": "1970-01-01T01:16:40Z", "ahead_seconds": 3_600, "partitions": ["t/0"],
     }  # fmt: skip
     assert _value(metrics, "spark_cep_watermark_lag_seconds") == 0
+
+
+def test_lost_records_are_told_once(
+    observer: Observer, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line for each gap, and a count; a batch that comes again says and counts nothing, though
+    more may be gone by then."""
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(driver_observer._log, "error", lambda name, **v: told.append({name: v}))
+    for end in (1_462, 1_465):
+        lost = LostRecords("t", 0, 7, end)
+        report = Report(Counter({(Count.LOST, "t"): lost.end - lost.start}), lost=(lost,))
+        observer.batch_started(3)
+        observer.batch_done(3, [report.encode()])
+    (line,) = told
+    assert line["records_lost"] == {
+        "topic": "t", "partition": 0, "from_offset": 7, "to_offset": 1_461, "records": 1_455,
+    }  # fmt: skip
+    assert _value(metrics, "spark_cep_records_lost_total", topic="t") == 1_455
 
 
 def test_times_beyond_the_calendar() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from spark_cep.config import Settings
 from spark_cep.errors import StartError
+from spark_cep.pipeline.driver.checkpoint.clock_resets import ClockReset
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.time_control import TimeControl
 from spark_cep.pipeline.match.watermark import END
@@ -56,10 +57,15 @@ class Run:
         written: dict[str, Any] = json.loads(self._file.read_text("utf-8"))
         return written
 
-    def batch(self, *read: tuple[str, int]) -> None:
+    @property
+    def reset(self) -> dict[str, int] | None:
+        """What the newest says of a reset of the clock."""
+        return self._written.get("reset")
+
+    def batch(self, *read: tuple[str, int], number: int = 0) -> None:
         """A batch of no time."""
         self.control.batch_started()
-        report = BatchReport(0, watermark=100, maxima=[(FAST, 500), (SLOW, 101)])
+        report = BatchReport(number, watermark=100, maxima=[(FAST, 500), (SLOW, 101)])
         report.partitions_read = [PartitionRead(*at, 0, 0) for at in read]
         self.control.batch_done(report)
 
@@ -93,6 +99,25 @@ def test_other_rules_keep_the_lower_bound(run: Run) -> None:
     run.control.end_of_input()
     run.control.rules_changed("f")
     assert run.record == ControlRecord((), END)
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_a_clock_to_be_set_back(run: Run, pending: bool) -> None:
+    """While a batch of before is repeated, nothing is said of idle partitions, which would move the
+    clock ahead again."""
+    run.control.reset_clock(ClockReset(2, 50, pending=pending), planned=3)
+    run.control.query_started()
+    run.batch(FAST, SLOW, number=3)
+    run.control.look(IDLE)
+    run.now += 62
+    run.control.look(IDLE)
+    assert run.record.lower_bound == (None if pending else 499)
+    run.batch(FAST, number=4)
+    run.control.look(IDLE)
+    run.now += 62
+    run.control.look(IDLE)
+    assert run.record.lower_bound == 499
+    assert run.reset == {"number": 2, "to": 50}
 
 
 def test_a_file_that_cannot_be_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,7 @@ class Store:
         types: RecordTypes = TYPES,
         bucket_size: int = BUCKET_SIZE,
         slice_bytes: int = SLICE,
+        disorder: int = 0,
     ) -> None:
         self.entries: dict[str, bytes] = {}
         self.group: bytes | None = None
@@ -98,6 +99,8 @@ class Store:
         self.stored: Counter[str] = Counter()
         self.bucket_size = bucket_size
         self.slice_bytes = slice_bytes
+        self.disorder = disorder
+        self.ended: Counter[tuple[str, int]] = Counter()
         self.change(plan, types)
 
     def change(self, plan: RuleSetPlan, types: RecordTypes = TYPES) -> None:
@@ -106,18 +109,24 @@ class Store:
         self._readers = [EventReader(part, types) for part in plan.partitionings]
         self._matchers = [KeysMatcher(part, types) for part in plan.partitionings]
 
-    def advance(self, records: Iterable[Record], watermark: int) -> None:
-        """One batch, as ``LocalJob.advance``."""
+    def advance(
+        self, records: Iterable[Record], watermark: int, reset_to: int | None = None
+    ) -> None:
+        """One batch, as ``LocalJob.advance``; ``reset_to``: before it the clock is set back."""
         options = MatchOptions(
-            1, self.bucket_size, "partition_minimum", 0, True, TYPE_NAMES, self.types,
+            1, self.bucket_size, "partition_minimum", self.disorder, True, TYPE_NAMES, self.types,
             self.slice_bytes,
         )  # fmt: skip
         stored = None if self.group is None else unpack(self.group)
         group = KeyGroup(0, self.plan, options, self._matchers, stored=stored)
         records = list(records)
-        self.newest = max(self.newest, watermark + 1, *(record.time for record in records))
+        slowest = watermark + self.disorder + 1
+        if reset_to is not None:
+            group.set_back(reset_to)
+            self.newest = min(self.newest, reset_to + self.disorder + 1)
+        self.newest = max(self.newest, slowest, *(record.time for record in records))
         # One partition holds the watermark back, another one is ahead.
-        group.clock.read([("t", 0, watermark + 1), ("t", 1, self.newest)])
+        group.clock.read([("t", 0, slowest), ("t", 1, self.newest)])
         self.loaded.clear()
         self.stored.clear()
         packets = list(self.packets(records))
@@ -127,7 +136,7 @@ class Store:
         self.group, self.watermark = pack(group.packed()), watermark
         self.late += group.late_events()
         self.live = {rule: number for (rule, _), number in group.live().items()}
-        self.live_versions, self.gone = group.live(), group.gone
+        self.live_versions, self.gone, self.ended = group.live(), group.gone, group.ended
         self.drained = group.drained()
 
     def _load(self, names: Sequence[str]) -> list[bytes | None]:

@@ -1,5 +1,6 @@
 """The watermark is a pure function of what was read and of control records."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,22 @@ def test_a_lower_bound_moves_it() -> None:
     one.read([("t", 0, 100)])
     one.control(ControlRecord((), 5_000))
     assert one.advance() == 5_000
+
+
+@pytest.mark.parametrize("policy", ["partition_minimum", "maximum"])
+def test_a_clock_that_is_set_back(policy: str) -> None:
+    """It stands at the new watermark, whatever was read before, until newer events come; times of
+    before the new one stay."""
+    one = clock(policy)
+    one.control(ControlRecord((("t", 2),)))
+    one.read([("t", 0, 90_000), ("t", 1, 300), ("t", 2, 90_500)])
+    one.advance()
+    assert one.set_back(1_000) == 1_011
+    assert one.newest == 1_011
+    assert one.maxima == {A: 1_011, B: 300, ("t", 2): 1_011}
+    assert one.advance() == 1_000
+    one.read([("t", 0, 1_400), ("t", 1, 1_500), ("t", 2, 1_450)])
+    assert one.advance() == {"partition_minimum": 1_389, "maximum": 1_489}[policy]
 
 
 @given(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -18,8 +18,9 @@ from spark_cep.config.kafka import Kafka
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError, StateError
 from spark_cep.pipeline.librdkafka.consumer import check
 from spark_cep.pipeline.read import ranges
-from spark_cep.pipeline.read.ranges import Range, records_of
+from spark_cep.pipeline.read.ranges import Range, records_left, records_of
 from spark_cep.pipeline.read.records import KafkaRecords
+from spark_cep.pipeline.wire.reports import LostRecords
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka
@@ -44,7 +45,7 @@ def topic_of(kafka: KafkaAccess, **config: str) -> str:
 def config(kafka: KafkaAccess, **more: Any) -> dict[str, Any]:
     """As the job has it."""
     own = Kafka(bootstrap_servers=kafka.bootstrap).reader_config()
-    return {**own, "enable.partition.eof": True, "auto.offset.reset": "error", **more}
+    return {**own, "enable.partition.eof": True, **more}
 
 
 def rows(records: KafkaRecords) -> list[Row]:
@@ -59,6 +60,19 @@ def read(kafka: KafkaAccess, topic: str, start: int, end: int, **more: Any) -> l
     """The records of a range."""
     found = records_of(Range(topic, 0, start, end), config(kafka, **more))
     return [row for each in found for row in rows(each)]
+
+
+def read_what_is_left(
+    kafka: KafkaAccess, topic: str, start: int, end: int
+) -> list[int | LostRecords]:
+    """The offsets of a range, and what is there no more, in the order in which they come."""
+    found: list[int | LostRecords] = []
+    for each in records_left(Range(topic, 0, start, end), config(kafka)):
+        if isinstance(each, LostRecords):
+            found.append(each)
+        else:
+            found += each.offset.tolist()
+    return found
 
 
 @settings(
@@ -152,14 +166,15 @@ def test_a_range_is_left_early(kafka: KafkaAccess) -> None:
     """As when a task is given up: the next range is read all the same, by the same client."""
     topic = topic_of(kafka)
     kafka.send(topic, [Sent(str(number).encode()) for number in range(50_000)])
-    reading: Iterator[KafkaRecords] = records_of(Range(topic, 0, 0, 50_000), config(kafka))
+    reading = records_of(Range(topic, 0, 0, 50_000), config(kafka))
     assert next(reading).offset[0] == 0
     reading.close()  # type: ignore[attr-defined]
     assert [row["value"] for row in read(kafka, topic, 7, 9)] == [b"7", b"8"]
 
 
 def test_deleted_records(kafka: KafkaAccess) -> None:
-    """Records that are there no more are told of, or passed over."""
+    """Records that are there no more end the task, or are passed over and told of; asked for again
+    after more were deleted, too, as by a batch that is repeated."""
     topic = topic_of(kafka)
     kafka.send(topic, [Sent(str(number).encode()) for number in range(10)])
     admin = kafka.admin()
@@ -167,9 +182,25 @@ def test_deleted_records(kafka: KafkaAccess) -> None:
         each.result(30)
     with pytest.raises(StateError, match=r"from offset 2 on before .*fail_on_data_loss"):
         read(kafka, topic, 2, 10)
-    more = {"auto.offset.reset": "earliest"}
-    assert [row["offset"] for row in read(kafka, topic, 2, 10, **more)] == [6, 7, 8, 9]
-    assert [row["offset"] for row in read(kafka, topic, 2, 5, **more)] == []
+    left = [LostRecords(topic, 0, 2, 6), 6, 7, 8, 9]
+    assert read_what_is_left(kafka, topic, 2, 10) == left
+    assert read_what_is_left(kafka, topic, 6, 10) == [6, 7, 8, 9]
+    assert read_what_is_left(kafka, topic, 2, 5) == [LostRecords(topic, 0, 2, 5)]
+    for each in admin.delete_records([TopicPartition(topic, 0, 9)]).values():
+        each.result(30)
+    assert read_what_is_left(kafka, topic, 2, 10) == [LostRecords(topic, 0, 2, 9), 9]
+    for each in admin.delete_records([TopicPartition(topic, 0, 10)]).values():
+        each.result(30)
+    assert read_what_is_left(kafka, topic, 2, 10) == [LostRecords(topic, 0, 2, 10)]
+
+
+def test_a_partition_that_ends_before_the_range(kafka: KafkaAccess) -> None:
+    """As one of a topic that was created again: nothing of the range will come."""
+    topic = topic_of(kafka)
+    kafka.send(topic, [Sent(b"a"), Sent(b"b")])
+    with pytest.raises(StateError, match=r"from offset 5 on before .*fail_on_data_loss"):
+        read(kafka, topic, 5, 9)
+    assert read_what_is_left(kafka, topic, 5, 9) == [LostRecords(topic, 0, 5, 9)]
 
 
 def test_records_that_do_not_come(kafka: KafkaAccess, monkeypatch: pytest.MonkeyPatch) -> None:

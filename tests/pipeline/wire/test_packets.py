@@ -43,6 +43,7 @@ from spark_cep.pipeline.wire.reports import (
     Count,
     EventTime,
     GoneRule,
+    LostRecords,
     PartitionRead,
     ProcessMemory,
     Report,
@@ -86,7 +87,7 @@ SAMPLES = {
     PacketKind.EVENT_TIMES: sample(
         EventTimes((PartitionTime("t", 0, 1_700_000_000_000), PartitionTime("t", 1, None)))
     ),
-    PacketKind.CONTROL: sample(ControlRecord((("t", 0), ("t", 1)), 17)),
+    PacketKind.CONTROL: sample(ControlRecord((("t", 0), ("t", 1)), 17, 5)),
     PacketKind.RECORDS: sample(
         OutputRecords((("m", b"k", b"v", [("h", b"x"), ("n", None)]), ("l", None, None, [])))
     ),
@@ -106,6 +107,8 @@ SAMPLES = {
             ((1_000, 2), (2_000, 1)),
             EventTime(1_000, {("t", 0): 1_500, ("t", 1): None}),
             ("f1",),
+            lost=(LostRecords("t", 1, 3, 9),),
+            ended=(GoneRule("abc", 2, 3),),
         )
     ),
     PacketKind.UNKEYED: sample(

@@ -12,6 +12,7 @@ from spark_cep.matcher.row_pattern.loops.tables import MOST_AGAIN, TRIED_AGAIN
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.model import Event
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
+from tests.reference.listed import listed
 from tests.reference.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -78,6 +79,11 @@ class RowPatternMatcher:
             if state.attempt is None:
                 if state.next_start >= state.end:
                     break
+                if not self._runner.may_begin(state, state.next_start):
+                    results += self._without(state, state.next_start, state.next_start + 1)
+                    state.drop_before(state.next_start - self._reach)
+                    continue
+                self._search(state)
                 if self._is_hopeless(state):
                     results += self._without(state, state.next_start, state.next_start + 1)
                     state.drop_before(state.next_start - self._reach)
@@ -98,16 +104,26 @@ class RowPatternMatcher:
             found = attempt.found if attempt.limit is None else None
             state.failed = attempt.limit is None and found is None and attempt.dropped is None
             if self._runner.near and attempt.limit is None and not state.failed:
-                state.work += attempt.next_row - attempt.start
+                state.work += (attempt.next_row - attempt.start) * self._runner.span
             state.attempt = None
             state.drop_before(state.next_start - self._reach)
         return results
+
+    def _search(self, state: KeyState) -> None:
+        """Count what all later attempts cost together behind one that has failed: none goes where
+        another has failed."""
+        again = state.failed and state.next_start < state.frontier and not self._runner.ahead
+        if again and state.searched < state.frontier:
+            state.searched = state.frontier
+            state.work += (state.frontier + 1 - state.next_start) * self._runner.span
 
     def _is_hopeless(self, state: KeyState) -> bool:
         """Whether, behind an attempt that has failed, the next one fails whatever it takes."""
         start = state.next_start
         runner = self._runner
         if not state.failed or runner.near or runner.ahead or start >= state.frontier:
+            return False
+        if state.work > self._limits.work:
             return False
         return not runner.may_match(
             state, start, lambda number: self._is_within(state, start, number)
@@ -183,7 +199,13 @@ class RowPatternMatcher:
             deadline = row.time + self._query.within_ms
             labels = self._names(attempt.dropped)
             events = state.rows_from(attempt.start, len(labels))
-            results.append(TimedOut(attempt.start, row, events, labels, deadline))
+            kept = listed(labels)
+            results.append(
+                TimedOut(
+                    attempt.start, row, tuple(events[each] for each in kept),
+                    tuple(labels[each] for each in kept), deadline, len(labels) - len(kept),
+                )
+            )  # fmt: skip
         return results + self._without(state, attempt.start, after)
 
     def _without(self, state: KeyState, start: int, after: int) -> list[Result]:

@@ -48,15 +48,16 @@ class Unmatched:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """WITHIN passed before there was a match from row ``first`` on. ``events`` are the rows that
-    the most preferred thread had taken, as ``labels``; ``deadline`` is the time that passed, in
-    milliseconds."""
+    """WITHIN passed before there was a match from row ``first`` on. ``events`` are those of the
+    rows that the most preferred thread had taken, as ``labels``, which are listed, ``omitted`` how
+    many are not; ``deadline`` is the time that passed, in milliseconds."""
 
     first: int
     row: Event
     events: tuple[Event, ...]
     labels: tuple[str, ...]
     deadline: int
+    omitted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def objects(found: RunFindings) -> Iterator[tuple[int, Result]]:
     event, output = found.event, found.output
     variables = found.compiled.plan.query.variables
     ends = np.searchsorted(output.result, np.arange(len(found.results)), "right")
-    names = [variables[each] for each in (found.labels & (tables.EXCLUDED - 1)).tolist()]
+    numbers = (found.labels & (tables.EXCLUDED - 1)).tolist()
     own, at = output.event.tolist(), 0
     current = [0] * len(own) if found.one_row else output.current.tolist()
     measures = [
@@ -102,15 +103,19 @@ def objects(found: RunFindings) -> Iterator[tuple[int, Result]]:
             for each in range(at, end)
         )
         at = end
-        labels = tuple(names[begin : begin + length])
+        labels = tuple(variables[each] for each in numbers[begin : begin + length])
         start = (int(found.rows.ends[key - 1]) if key else 0) + first - int(found.bases[key])
-        taken = tuple(map(event, found.rows.at[start : start + length].tolist()))
+        places = list(range(length))
+        if kind == tables.TIMED_OUT:
+            places = found.labels[begin + length : begin + 2 * length].tolist()
+        taken = tuple(event(int(found.rows.at[start + place])) for place in places)
         if kind == tables.MATCH:
             yield key, MatchFound(int(result["number"]), first, row, taken, labels, rows)
         elif kind == tables.UNMATCHED:
             yield key, Unmatched(first, rows)
         elif kind == tables.TIMED_OUT:
-            yield key, TimedOut(first, row, taken, labels, int(result["detail"]))
+            omitted = int(result["number"])
+            yield key, TimedOut(first, row, taken, labels, int(result["detail"]), omitted)
         elif kind == tables.GIVEN_UP:
             yield key, GivenUp(first, row, found.limit(number))
         else:

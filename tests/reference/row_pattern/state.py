@@ -47,7 +47,7 @@ class KeyState:
     lie in a match or before one; the next attempt starts at ``next_start``. All further rows
     come later than ``time``; ``closed``: no row will follow. ``frontier`` is the last row that an
     attempt has seen, ``work`` what it has cost, or the ``deadline`` behind it; ``failed``: the last
-    attempt has.
+    attempt has; ``searched``: the frontier for which later attempts were counted.
     """
 
     rows: list[Event] = field(default_factory=list)
@@ -62,6 +62,7 @@ class KeyState:
     work: int = field(default=0, repr=False, compare=False)
     deadline: int = field(default=_NO_TIME, repr=False, compare=False)
     failed: bool = field(default=False, repr=False, compare=False)
+    searched: int = field(default=-1, repr=False, compare=False)
 
     @property
     def end(self) -> int:

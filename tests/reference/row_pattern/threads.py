@@ -10,6 +10,7 @@ from spark_cep.compiler.row_pattern.program import Done, End, Jump, Label, Save,
 from spark_cep.matcher.row_pattern.evaluation import Binder, View
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits, is_near, lower
 from spark_cep.pattern.expressions import And, Expression, Leaf, Or, boolean_structure
+from spark_cep.pattern.work import THREAD
 from tests.reference.row_pattern.conditions import condition, truth
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 
@@ -24,6 +25,8 @@ class ThreadRunner:
         self._costs = lowered.program.variables["cost"].tolist()
         #: Whether all conditions say the same of each attempt; the steps of work are not counted.
         self.near = bool(lowered.program.clause[0]["near"])
+        #: The steps of work of a row where they are not counted one by one.
+        self.span = int(lowered.program.clause[0]["span"])
         #: Whether conditions read rows behind theirs.
         self.ahead = bool(lowered.program.clause[0]["ahead"])
         numbers = {variable: number for number, variable in enumerate(plan.query.variables)}
@@ -31,6 +34,17 @@ class ThreadRunner:
             numbers[variable]: condition(binder, defined)
             for variable, defined in plan.query.defines.items()
         }
+        self._bits = {
+            numbers[variable]: [truth(binder, part) for part in _bits(defined, lowered.bits)]
+            for variable, defined in plan.query.defines.items()
+        }
+        #: A row for which none of these conditions holds begins no match; none: any row may.
+        wanted = int(lowered.program.clause[0]["first_bits"])
+        self._first = [
+            truth(binder, Leaf(each))
+            for number, each in enumerate(lowered.bits)
+            if wanted >> number & 1
+        ]
         self._alike = {
             numbers[variable]: [
                 truth(binder, part) for part in _alike(variable, defined, lowered.calls)
@@ -71,7 +85,7 @@ class ThreadRunner:
                 continue
             seen.add(place)
             if not self.near:
-                state.work += 1
+                state.work += THREAD
                 if state.work > self._most_work:
                     attempt.limit = f"more than {self._most_work} steps of work"
                     return
@@ -118,16 +132,16 @@ class ThreadRunner:
         if row >= until:
             return (thread,)
         taken = thread._replace(at=thread.at + 1, labels=(*thread.labels, variable))
+        end, ended = min(until, state.end), until > state.end
+        view = View(state, attempt.start, taken.labels, row, state.matches + 1, end, ended)
+        if not self.near and all(holds(view) for holds in self._bits.get(variable, ())):
+            state.work += self._costs[variable]
         condition = self._conditions.get(variable)
         if condition is None:
             return (taken,)
-        end, ended = min(until, state.end), until > state.end
-        view = View(state, attempt.start, taken.labels, row, state.matches + 1, end, ended)
         holds = condition(view)
         if holds is None:
             return (thread,)
-        if holds and not self.near:
-            state.work += self._costs[variable]
         return (taken,) if holds else ()
 
     def may_match(self, state: KeyState, start: int, is_within: Callable[[int], bool]) -> bool:
@@ -150,6 +164,11 @@ class ThreadRunner:
             row += 1
             places = self._closure(after, row)
         return False
+
+    def may_begin(self, state: KeyState, start: int) -> bool:
+        """Whether a match may begin at a row, by what is true of the row alone."""
+        view = View(state, start, (0,), start, 0, start + 1, False)
+        return not self._first or any(holds(view) for holds in self._first)
 
     def _closure(self, places: set[int], row: int) -> set[int]:
         """The instructions that threads come to without a row."""
@@ -183,6 +202,14 @@ def _alike(
         if part not in bits and is_near(part):
             if any((variable, each) in calls for each in _leaves(part)):
                 return
+            yield part
+
+
+def _bits(defined: Expression, bits: Sequence[Expression]) -> Iterator[Leaf]:
+    """The parts of a condition that read their row alone, and are evaluated before."""
+    whole = boolean_structure(defined)
+    for part in whole.parts if isinstance(whole, And) else (whole,):
+        if isinstance(part, Leaf) and part.expression in bits:
             yield part
 
 

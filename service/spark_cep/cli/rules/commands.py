@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,7 @@ from spark_cep.durations import DurationError, parse_duration
 from spark_cep.errors import printable
 
 if TYPE_CHECKING:
+    from spark_cep.cli.rules.text import Side
     from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
 
 commands = typer.Typer(
@@ -83,28 +85,43 @@ def show(
 
 @commands.command()
 def diff(
-    config: ConfigFile,
     before: Annotated[
-        int | None, typer.Argument(metavar="[A]", help="A rule set; default: the one before B.")
+        str | None,
+        typer.Argument(
+            metavar="[A]", help="A rule set of the checkpoint, or rules; default: the set before B."
+        ),
     ] = None,
     after: Annotated[
-        int | None, typer.Argument(metavar="[B]", help="A rule set; default: the newest.")
+        str | None,
+        typer.Argument(
+            metavar="[B]", help="A rule set of the checkpoint, or rules; default: the newest set."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", "-c", help="The settings, a YAML file; for rule sets.", dir_okay=False
+        ),
     ] = None,
     audit: Audit = False,
+    words: Annotated[
+        bool, typer.Option("--words", "-w", help="In words: what the change does to results.")
+    ] = False,
 ) -> None:
-    """Show what differs between two rule sets of the checkpoint, as a unified diff of the rules'
-    canonical texts."""
+    """Show what differs between two rule sets of the checkpoint, or between rule files or folders:
+    as a unified diff of the rules' canonical texts, or in words."""
     from spark_cep.cli.rules import text as rules_text
 
-    sets = _sets(config, audit=audit)
-    new = sets[-1] if after is None else _numbered(sets, after)
+    sets = [] if config is None else _sets(config, audit=audit)
+    new = _side(after, sets)
     if before is not None:
-        old = _numbered(sets, before)
+        old = _side(before, sets)
     elif len(sets) > 1:
-        old = sets[-2]
+        old = rules_text.Side.of_set(sets[-2])
     else:
-        raise typer.BadParameter(f"the log has rule set {new.number} alone: nothing to compare")
-    for line in rules_text.diff(old, new):
+        alone = f"the log has rule set {sets[0].number} alone: " if sets else ""
+        raise typer.BadParameter(f"{alone}nothing to compare")
+    for line in rules_text.in_words(old, new) if words else rules_text.diff(old, new):
         typer.echo(line)
 
 
@@ -212,6 +229,18 @@ def _sets(config: ConfigFile, *, audit: bool) -> list[LoggedRules]:
     from spark_cep.pipeline.driver.commands.rule_history import read_audit, read_history
 
     return (read_audit if audit else read_history)(load(config))
+
+
+def _side(named: str | None, sets: list[LoggedRules]) -> Side:
+    """The newest set, the one of a number, or the rules of a file or folder."""
+    from spark_cep.cli.checking import read_existing
+    from spark_cep.cli.rules.text import Side
+
+    if named is not None and not named.isdigit():
+        return Side(named, read_existing(Path(named)))
+    if not sets:
+        raise typer.BadParameter("rule sets are those of a checkpoint, which --config names")
+    return Side.of_set(sets[-1] if named is None else _numbered(sets, int(named)))
 
 
 def _numbered(sets: list[LoggedRules], number: int) -> LoggedRules:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from spark_cep.cli.terminal import table
+from spark_cep.compiler.explain.difference import difference
 from spark_cep.errors import printable, printable_lines
 from spark_cep.pattern.tree import Rule
 from spark_cep.rules.rule_set import RuleSet
@@ -125,16 +127,42 @@ def _changed(before: Rule, after: Rule) -> str:
     return " ".join([after.id, versions, *(f"({note})" for note in notes)])
 
 
-def diff(before: LoggedRules, after: LoggedRules) -> Iterator[str]:
-    """The lines of a unified diff from one set to the other, a file for each rule that differs."""
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison, with its name in it."""
+
+    name: str
+    rules: RuleSet
+
+    @classmethod
+    def of_set(cls, logged: LoggedRules) -> Side:
+        """A rule set of the log."""
+        return cls(f"set {logged.number}", logged.rules)
+
+
+def diff(before: Side, after: Side) -> Iterator[str]:
+    """The lines of a unified diff from one side to the other, a file for each rule that differs."""
     old_rules, new_rules = before.rules.by_id, after.rules.by_id
     for rule in sorted({*old_rules, *new_rules}):
         old, new = old_rules.get(rule), new_rules.get(rule)
         lines = difflib.unified_diff(
             [] if old is None else old.text.splitlines(),
             [] if new is None else new.text.splitlines(),
-            "/dev/null" if old is None else f"set {before.number}/{rule}",
-            "/dev/null" if new is None else f"set {after.number}/{rule}",
+            "/dev/null" if old is None else f"{before.name}/{rule}",
+            "/dev/null" if new is None else f"{after.name}/{rule}",
             lineterm="",
         )
         yield from map(printable, lines)
+
+
+def in_words(before: Side, after: Side) -> Iterator[str]:
+    """The difference of each rule that differs, in words."""
+    old_rules, new_rules = before.rules.by_id, after.rules.by_id
+    for rule in sorted({*old_rules, *new_rules}):
+        old, new = old_rules.get(rule), new_rules.get(rule)
+        if old is None or new is None:
+            yield f"{printable(rule)}: is {'new' if old is None else 'gone'}"
+        elif old.text != new.text:
+            yield f"{printable(rule)}, version {old.rule.version} to {new.rule.version}"
+            lines = difference(old.rule, new.rule)
+            yield from (f"  {line}" for line in lines or ["its results are the same"])

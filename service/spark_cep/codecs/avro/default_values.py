@@ -54,6 +54,9 @@ def _value(schema: AvroSchema, node: Node, value: Any) -> Any:
     if isinstance(definition, list):
         return _of_union(schema, definition, value)
     what = kind(definition)
+    if what in ("null", "array") and not isinstance(value, _JSON[what]):
+        # A text would be an array of its letters.
+        raise TypeError(f"{type(value).__name__} is not {what}")
     if isinstance(definition, dict):
         match what:
             case "record":

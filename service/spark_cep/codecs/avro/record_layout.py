@@ -154,6 +154,17 @@ class LayoutWriter:
         self.depth = max(self.depth, layout.depth)
         return first
 
+    def place(self, writer: AvroSchema) -> int:
+        """The program that passes over a value of ``writer``, and leaves its place in vector 0."""
+        layout = _Layout(self, writer, {})
+        first = self.add(ops.BEGIN, 0)
+        layout.skip(writer.root)
+        self.add(ops.FINISH, 0, 1)
+        self.add(ops.END, ops.READ)
+        layout.write_called()
+        self.depth = max(self.depth, layout.depth)
+        return first
+
     def union(self, programs: Sequence[int]) -> int:
         """The program of a union of records, by that of each branch."""
         first = self.add(ops.UNION, len(programs))
@@ -246,7 +257,7 @@ class _Layout:
             case Unreadable():
                 out.add(ops.END, ops.UNDECODABLE)
             case Skipped(written):
-                self._skip(written)
+                self.skip(written)
             case Scalar():
                 self._scalar(action, vector)
             case Symbols(symbols):
@@ -277,7 +288,7 @@ class _Layout:
         if look or (path is not None and self._columns(path)):
             self.value(action, path, look=look)
         else:
-            self._skip(written)
+            self.skip(written)
 
     def _columns(self, path: ColumnPath) -> list[ColumnPath]:
         """Return the parts of a column that are needed."""
@@ -356,7 +367,8 @@ class _Layout:
         out.add(ops.NEXT_ITEM)
         out.jump(items)
 
-    def _skip(self, written: Node) -> None:
+    def skip(self, written: Node) -> None:
+        """Pass over a value."""
         if isinstance(written, str) and written in self._writer.named:
             long = len(self._out.rows) - self._first > _MOST_WRITTEN_OUT
             definition = self._writer.named[written]
@@ -367,7 +379,7 @@ class _Layout:
 
     def _skip_node(self, node: Node) -> None:
         if isinstance(node, list):
-            self._union([partial(self._skip, branch) for branch in node], [False] * len(node))
+            self._union([partial(self.skip, branch) for branch in node], [False] * len(node))
             return
         what = kind(node)
         if what in _SKIP:
@@ -376,9 +388,9 @@ class _Layout:
             self._out.add(ops.SKIP_BYTES, node["size"])
         elif isinstance(node, dict) and what == "record":
             for field in node["fields"]:
-                self._skip(field["type"])
+                self.skip(field["type"])
         elif isinstance(node, dict) and what in ("array", "map"):
-            item = partial(self._skip, node["items" if what == "array" else "values"])
+            item = partial(self.skip, node["items" if what == "array" else "values"])
             self._items(item, is_map=what == "map", look=False)
 
     def write_called(self) -> None:

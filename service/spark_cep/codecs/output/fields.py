@@ -20,6 +20,7 @@ from spark_cep.codecs.output.result_columns import Chosen
 from spark_cep.codecs.output.values import output_value
 from spark_cep.columns.compilation import I64
 from spark_cep.match_ids import row_id
+from spark_cep.matcher.findings.loops.listed_loop import LISTED_AT_EACH_END
 from spark_cep.matcher.findings.named_values import NamedValues
 
 Contract = Literal["match", "match-row", "timeout", "dead-letter"]
@@ -46,7 +47,8 @@ class OutputField(NamedTuple):
     field that holds this one), or is the path of attributes that leads to it; ``column`` gives
     those of all results that are columns
     (:class:`~spark_cep.codecs.output.result_columns.FieldColumns`). Without ``of`` the value is the
-    processing time. ``doc`` is a part of the schema, ``more`` of the documentation alone."""
+    processing time. ``doc`` is a part of the schema, ``more`` of the documentation alone;
+    ``default``: for readers of records that lack the field, where its type has none."""
 
     name: str
     type: FieldType | Record
@@ -54,6 +56,7 @@ class OutputField(NamedTuple):
     of: str | Callable[[Any], Any] | None
     column: Callable[[Any], Column] | None = None
     more: str = ""
+    default: int | None = None
 
 
 @dataclass(frozen=True)
@@ -245,9 +248,25 @@ RECORDS: Mapping[Contract, Record] = {
                 "already_matched",
                 lambda c: c.already_matched,
             ),
+            OutputField(
+                "events_omitted",
+                _INT,
+                "How many of the events taken are not in `steps`.",
+                "events_omitted",
+                lambda c: c.events_omitted,
+                more="Measures are those of all events.",
+                default=0,
+            ),
             _EMITTED_AT,
             _MEASURES,
-            _STEPS,
+            OutputField(
+                "steps",
+                _STEP_EVENTS,
+                "The events taken, per step that has any, in the order of the steps; of a step that"
+                f" took more than {2 * LISTED_AT_EACH_END}, the first {LISTED_AT_EACH_END} and the"
+                f" last {LISTED_AT_EACH_END}.",
+                lambda result: result.steps.items(),
+            ),
         ),
     ),
     "match-row": Record(

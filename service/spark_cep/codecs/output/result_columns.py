@@ -125,6 +125,7 @@ class MatchColumns(FieldColumns):
         self.taken = np.where(results.step[self.ends - counts] < steps[self.rule], counts, 0)
         self.time, self.start = results.time, results.starts
         self.already_matched = results.already_matched.astype(np.int64)
+        self.events_omitted = results.omitted
         self.measures, self.columns = results.measures, results.columns
         payload = results.events.payload
         self.payload = (

@@ -67,6 +67,8 @@ def _lines(record: Record, indent: str, namespace: str | None = None) -> Iterato
 
 def _field(field: OutputField, of: FieldType) -> dict[str, Any]:
     made = {"name": field.name, "type": AVRO_TYPES[of], "doc": field.doc}
+    if field.default is not None:
+        return made | {"default": field.default}
     return made | ({"default": _DEFAULTS[of]} if of in _DEFAULTS else {})
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from spark_cep.codecs.avro.broken_records import without_bytes
 from spark_cep.codecs.avro.reader_schemas import project, record_names, record_schema
@@ -41,6 +41,14 @@ from spark_cep.pattern.types import (
 if TYPE_CHECKING:
     # Its HTTP client takes a while to import, and these travel to each Python worker.
     from spark_cep.codecs.registry.registry import Registry
+
+
+class SchemasById(Protocol):
+    """Knows schemas by id, as a registry does."""
+
+    def get_schema(self, schema: int) -> AvroSchema:
+        """The schema with this id. Raises SchemaNotFoundError where there is none, SchemaError
+        where it cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +149,7 @@ class ResolvedSchemas(RecordFormat):
         self.ask(self.registry, ids)
         return [str(each) for each in ids if each in self.unknown_ids]
 
-    def ask(self, registry: Registry, ids: Iterable[int]) -> None:
+    def ask(self, registry: SchemasById, ids: Iterable[int]) -> None:
         """Ask the registry for ``ids``; what it does not know is remembered as unknown, and what is
         wrong with a schema as the reason why it cannot be read.
 

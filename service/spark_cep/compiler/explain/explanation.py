@@ -17,6 +17,7 @@ from spark_cep.compiler.explain.wording import (
     state_in_words,
     window_in_words,
 )
+from spark_cep.compiler.explain.work_bounds import work_bounds
 from spark_cep.compiler.formula import TRUE, AnyOf, Formula
 from spark_cep.compiler.plan import Edge, EventAtom, GapAtom, Plan, State
 from spark_cep.compiler.steps.assembly import lets_pass
@@ -63,6 +64,9 @@ def explain(
             Section("Events that reach the matcher", tuple(_events(plan))),
             Section(
                 "What a key may hold", rows((bound.name, bound.text) for bound in bounds(plan))
+            ),
+            Section(
+                "Work of one event", rows((bound.name, bound.text) for bound in work_bounds(plan))
             ),
             Section("Warnings", tuple(warning_lines(warnings))),
         )

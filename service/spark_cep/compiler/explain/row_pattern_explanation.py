@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isqrt
 from typing import assert_never
 
 from spark_cep.compiler.explain.explanation import (
@@ -32,6 +33,7 @@ from spark_cep.pattern.sql.row_pattern import (
 )
 from spark_cep.pattern.sql.spelling import leaves_columns_open
 from spark_cep.pattern.tree import Rule
+from spark_cep.pattern.work import ROW_CALL, THREAD
 
 _TIMES = {(0, None): "any number of times", (1, None): "once or more", (0, 1): "once or not at all"}
 _TOGETHER = {
@@ -53,6 +55,7 @@ def explain_query(
             Section("Columns of the result", tuple(_columns(query))),
             Section("Program", tuple(f"  {printable(line)}" for line in plan.program.lines)),
             Section("What a key may hold", rows(_kept(rule, plan))),
+            Section("Work of one row", rows(_work(rule, plan))),
             Section("Warnings", tuple(warning_lines(warnings))),
         )
     )
@@ -140,3 +143,20 @@ def _kept(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
         yield "for how long", "until its window ends, also if the key has no further row"
     if plan.remembers:
         yield "for good", "of each key that was seen, what PREV, ^ or MATCH_NUMBER() refer to"
+
+
+def _work(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
+    most, width = rule.limits.work, plan.program.width
+    yield "limit", f"{most:,} steps of some 10 ns; beyond it the attempt is given up"
+    yield "open attempt", f"at most {width:,} instructions, {THREAD} steps each, and conditions"
+    steps = f"a step for each operation and value kept, {ROW_CALL:,} for a call of Python"
+    yield "conditions", steps
+    span = width * THREAD
+    text = f"the rows behind the start of an attempt that fails: {span:,} steps each"
+    if most // span < rule.limits.events:
+        text += f", so some {most // span:,} rows reach the limit"
+    yield "grows with", text
+    again = isqrt(2 * most // span)
+    if again < rule.limits.events:
+        text = "the square of these rows, where each of them begins a match or an attempt that only"
+        yield "grows with", f"{text} look-backs refuse: some {again:,} rows reach the limit"

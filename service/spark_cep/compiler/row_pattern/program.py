@@ -15,7 +15,12 @@ It is the design of Thompson and Pike for regular expressions, as Trino has it f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+
+#: Of a program that comes to more instructions in more rows, any row may come to all of them.
+_MOST_FOLLOWED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Done:
 Instruction = Label | Split | Jump | Start | End | Save | Done
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RowPatternProgram:
     """Instructions; ``str()`` is the listing. Execution begins at 0."""
 
@@ -100,3 +105,31 @@ class RowPatternProgram:
                 return ()
             case _:
                 return (at + 1,)
+
+    @cached_property
+    def width(self) -> int:
+        """The most instructions that the threads of an attempt come to before one row, where every
+        condition holds."""
+        places = self._closure({0})
+        width, followed = 0, 0
+        seen: set[frozenset[int]] = set()
+        while places and places not in seen:
+            seen.add(places)
+            width = max(width, len(places))
+            followed += len(places)
+            if followed > _MOST_FOLLOWED:
+                return len(self.instructions)
+            labels = (at for at in places if isinstance(self.instructions[at], Label))
+            places = self._closure({at + 1 for at in labels})
+        return width
+
+    def _closure(self, places: Iterable[int]) -> frozenset[int]:
+        """Return these instructions and those that threads come to from them without a row."""
+        found, pending = set(places), list(places)
+        while pending:
+            at = pending.pop()
+            if not isinstance(self.instructions[at], Label):
+                new = set(self.successors(at)) - found
+                found |= new
+                pending += new
+        return frozenset(found)

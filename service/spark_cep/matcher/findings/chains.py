@@ -10,6 +10,7 @@ import numpy as np
 from spark_cep.columns.compilation import I32, I64
 from spark_cep.columns.vectors import Bytes, Objects
 from spark_cep.matcher.batch.events import EventTable
+from spark_cep.matcher.findings.loops.listed_loop import list_chains
 
 #: So many bits of the number of a text's bytes weigh nothing, and the weight of values whose bytes
 #: are not known; coordinates alone weigh 1.
@@ -28,6 +29,18 @@ class Chains(NamedTuple):
         start = int(self.ends[number - 1]) if number else 0
         end = int(self.ends[number])
         return zip(self.steps[start:end].tolist(), self.events[start:end].tolist(), strict=True)
+
+    def listed(self) -> tuple[Chains, I64]:
+        """The chains as timeouts list them, of each step the first and the last
+        ``LISTED_AT_EACH_END`` events; and how many events of each chain are left out."""
+        lengths = np.diff(self.ends, prepend=0)
+        counts = np.zeros(2 * (int(self.steps.max(initial=0)) + 1), np.int64)
+        places = np.zeros(int(lengths.max(initial=0)), np.int64)
+        ends = np.zeros(len(lengths), np.int64)
+        steps, events = np.empty_like(self.steps), np.empty_like(self.events)
+        list_chains(self.ends, self.steps, self.events, counts, places, ends, steps, events)
+        end = int(ends.max(initial=0))
+        return Chains(ends, steps[:end], events[:end]), lengths - np.diff(ends, prepend=0)
 
     def cut(self, weight: I64, most: int) -> Iterator[tuple[slice, Chains]]:
         """In pieces whose events weigh so much at most, but for a single chain that weighs more:

@@ -51,11 +51,12 @@ class Results:
     """Matches, or timeouts, one row each.
 
     ``rule`` and ``key`` are places in ``plans`` and ``keys``. ``time`` is that of a match, the
-    deadline of a timeout; ``already_matched`` is a timeout's. The events taken by row ``i`` are
-    rows ``ends[i - 1]`` to ``ends[i]`` of ``step`` (places in the plan's steps, ascending) and
-    ``events``, those of a step in the order taken. A match of a row pattern that takes no row has
-    the one that it stands before, under a step behind the last. ``measures`` are those of each row,
-    ``columns`` and the payload of ``events`` what rules emit of each event.
+    deadline of a timeout; ``already_matched`` is a timeout's, and ``omitted`` the number of events
+    that it has taken and does not list. The events of row ``i`` are rows ``ends[i - 1]`` to
+    ``ends[i]`` of ``step`` (places in the plan's steps, ascending) and ``events``, those of a step
+    in the order taken. A match of a row pattern that takes no row has the one that it stands
+    before, under a step behind the last. ``measures`` are those of each row, ``columns`` and the
+    payload of ``events`` what rules emit of each event.
     """
 
     kind: ResultKind
@@ -66,6 +67,7 @@ class Results:
     key: I64
     time: I64
     already_matched: NDArray[np.uint8]
+    omitted: I64
     ends: I64
     step: I32
     events: EventTable
@@ -83,6 +85,7 @@ class Results:
         key: I64,
         time: I64,
         already_matched: NDArray[np.uint8],
+        omitted: I64,
         chains: Chains,
         events: EventTable,
         measures: NamedValues,
@@ -102,7 +105,7 @@ class Results:
         columns, payload = emitted(rule[owner], row)
         taken = replace(events, columns=None, payload=None).take(row)
         return cls(
-            kind, plans, keys, names, rule, key, time, already_matched, chains.ends, step,
+            kind, plans, keys, names, rule, key, time, already_matched, omitted, chains.ends, step,
             replace(taken, payload=payload), measures, columns,
         )  # fmt: skip
 
@@ -145,8 +148,8 @@ class Results:
         time = int(self.time[row])
         if self.kind is ResultKind.MATCH:
             return Match(**common, time=time)
-        matched = bool(self.already_matched[row])
-        return Timeout(**common, deadline=time, already_matched=matched)
+        matched, omitted = bool(self.already_matched[row]), int(self.omitted[row])
+        return Timeout(**common, deadline=time, already_matched=matched, events_omitted=omitted)
 
 
 def step_names(plan: Plan | RowPatternPlan) -> tuple[str, ...]:

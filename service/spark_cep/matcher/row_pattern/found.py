@@ -153,8 +153,9 @@ class RunFindings:
         return OutputColumns(result_of, current, own, measures, failures)
 
     def chains(self, chosen: I64) -> Chains:
-        """The rows of some results, as variables and places among all rows. A result that takes no
-        row has the one that it stands before, as a variable behind the last."""
+        """The rows of some results, of timeouts those that they list, as variables and places among
+        all rows. A result that takes no row has the one that it stands before, as a variable behind
+        the last."""
         results = self.results[chosen]
         length = results["length"].astype(np.int64)
         counts = np.maximum(length, 1)
@@ -165,7 +166,10 @@ class RunFindings:
         rows = results["row"][owner].astype(np.int32)
         taken = (length > 0)[owner]
         owner, within = owner[taken], within[taken]
-        labels[taken] = self.labels[results["labels"][owner] + within] & (tables.EXCLUDED - 1)
+        at = results["labels"][owner] + within
+        labels[taken] = self.labels[at] & (tables.EXCLUDED - 1)
+        listed = results["kind"][owner] == tables.TIMED_OUT
+        within[listed] = self.labels[(at + length[owner])[listed]]
         keys = results["key"][owner]
         begins = (self.rows.ends - np.diff(self.rows.ends, prepend=0) - self.bases)[keys]
         rows[taken] = self.rows.at[begins + results["first"][owner] + within]

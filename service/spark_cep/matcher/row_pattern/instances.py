@@ -1,7 +1,8 @@
 """The state of keys for rules in SQL, beside that for rules of steps.
 
 An *instance* is a rule for a key. Its rows are events of the key's state, which others may have,
-too; its threads and nodes are as in :mod:`spark_cep.matcher.row_pattern.loops.tables`.
+too; its threads and nodes, and where its attempts have failed, are as in
+:mod:`spark_cep.matcher.row_pattern.loops.tables`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from spark_cep.columns.compilation import FOREVER, I64, Table, record
 from spark_cep.columns.vectors import Flags, places_of
 from spark_cep.matcher.engine import Stored, StoredTable
-from spark_cep.matcher.row_pattern.loops.tables import KEY, NODE, THREAD
+from spark_cep.matcher.row_pattern.loops.tables import KEY, NODE, THREAD, TRIED
 
 #: Which event a row is, the conditions on the row alone that are true of it, and its microseconds
 #: behind the millisecond.
@@ -31,13 +32,14 @@ def _nothing(kind: np.dtype[np.void]) -> Table:
 
 @dataclass(slots=True)
 class RowPatternInstances:
-    """Instances, sorted by key and rule, and their threads, nodes and rows in the same order, as
-    many as they say."""
+    """Instances, sorted by key and rule, and their threads, nodes, rows and instructions tried in
+    the same order, as many as they say."""
 
     instances: Table = field(default_factory=lambda: _nothing(INSTANCE))
     threads: Table = field(default_factory=lambda: _nothing(THREAD))
     nodes: Table = field(default_factory=lambda: _nothing(NODE))
     rows: Table = field(default_factory=lambda: _nothing(ROW))
+    tried: Table = field(default_factory=lambda: _nothing(TRIED))
 
     def __len__(self) -> int:
         return len(self.instances)
@@ -74,13 +76,14 @@ class RowPatternInstances:
 
     def take(self, chosen: I64) -> RowPatternInstances:
         """Those of some places, in this order."""
-        threads, nodes, rows = (
+        threads, nodes, rows, tried = (
             places_of(self.instances[name].astype(np.int64), chosen)
-            for name in ("threads", "nodes", "rows")
+            for name in ("threads", "nodes", "rows", "tried")
         )
         return RowPatternInstances(
-            self.instances[chosen], self.threads[threads], self.nodes[nodes], self.rows[rows]
-        )
+            self.instances[chosen], self.threads[threads], self.nodes[nodes], self.rows[rows],
+            self.tried[tried],
+        )  # fmt: skip
 
     def renumber(self, keys: I64, events: I64) -> None:
         """Give keys and events other numbers, in place: those that stand at the old ones."""
@@ -124,6 +127,7 @@ def instances_together(parts: Sequence[RowPatternInstances]) -> RowPatternInstan
         np.concatenate([part.threads for part in parts]),
         np.concatenate([part.nodes for part in parts]),
         np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.tried for part in parts]),
     )
 
 
@@ -139,6 +143,7 @@ STORED = Stored(
         StoredTable("threads", THREAD, ("at", "node", "length")),
         StoredTable("nodes", NODE, ("previous", "label")),
         StoredTable("rows", ROW, ("event", "bits", "micros"), events=("event",)),
+        StoredTable("tried", TRIED, ("at",)),
     ),
     lambda column: column("due"),
 )

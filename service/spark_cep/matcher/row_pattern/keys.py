@@ -162,7 +162,7 @@ class _Rule:
             keys[name] = known.instances[name]
         rows = replace(events.take(known.rows["event"]), micros=known.rows["micros"].copy())
         bits = known.rows["bits"].copy()
-        return RowPatternStates(keys, known.threads, known.nodes, rows, bits)
+        return RowPatternStates(keys, known.threads, known.nodes, rows, bits, known.tried)
 
     def _instances(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternInstances:
         """The instances of states, but for those of which nothing counts any more. ``keys``: by
@@ -178,7 +178,7 @@ class _Rule:
         rows = np.zeros(len(events), ROW)
         rows["event"], rows["bits"] = events, states.bits
         rows["micros"] = states.rows.all_micros
-        whole = RowPatternInstances(instances, states.threads, states.nodes, rows)
+        whole = RowPatternInstances(instances, states.threads, states.nodes, rows, states.tried)
         return whole if self._plan.remembers else whole.take(np.flatnonzero(under_way))
 
     def live(

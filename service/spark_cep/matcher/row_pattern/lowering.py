@@ -23,11 +23,10 @@ from spark_cep.pattern.expressions import And, ColumnPath, Expression, Or, boole
 from spark_cep.pattern.expressions import Leaf as Part
 from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowValue
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
+from spark_cep.pattern.work import ROW_CALL, THREAD, TOTAL
 from spark_cep.programs.loops import expression_loop
 
 _MOST_BITS = 62
-#: A call of Python takes as long as so many steps of work.
-_COST_OF_CALL = 500
 _ROWS = {
     RowsPerMatch.ONE_ROW: tables.ONE_ROW,
     RowsPerMatch.SHOW_EMPTY: tables.SHOW_EMPTY,
@@ -110,6 +109,8 @@ class _ProgramLowering:
             (kind, variables, word, words)
             for (kind, variables, words), word in self._registers.found.items()
         ]
+        kept = self._cost_of_registers()
+        variables = [(*tests, cost + kept) for *tests, cost in variables]
         clause = (
             FOREVER if query.within_ms is None else query.within_ms,
             limits.rows,
@@ -117,6 +118,8 @@ class _ProgramLowering:
             limits.work,
             self.plan.reach,
             self._first_bits([bits for bits, *_ in variables]),
+            THREAD,
+            self.plan.program.width * THREAD,
             _ROWS[query.rows],
             _SKIPS[query.skip],
             target,
@@ -187,8 +190,15 @@ class _ProgramLowering:
                 ends.append(len(self.tests))
         for row in skips:
             self.tests[row] = len(self.tests), tables.PAST_NO
-        cost = _COST_OF_CALL * (len(self.calls) - calls)
+        asked = [test for test, code in self.tests[first:] if code == tables.OF_PROGRAM]
+        operations = [end - begin for _, begin, end, *_ in map(self.conditions.__getitem__, asked)]
+        cost = ROW_CALL * (len(self.calls) - calls) + len(self.tests) - first + sum(operations)
         return needed, first, len(self.tests), ends[-1], cost
+
+    def _cost_of_registers(self) -> int:
+        """The steps of work of a row with what threads keep of their rows."""
+        registers = self._registers
+        return registers.words + len(registers.found) + TOTAL * len(registers.aggregates)
 
     def _bit(self, part: Part | And | Or) -> int | None:
         """The bit of a part that reads its row alone."""

@@ -14,7 +14,13 @@ from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.matcher.row_pattern.calls import KeyRows, RowPatternCalls, places
 from spark_cep.matcher.row_pattern.evaluation import Binder
 from spark_cep.matcher.row_pattern.found import Compiled, ConditionFailure, RunFindings
-from spark_cep.matcher.row_pattern.loops import check_loop, key_loop, tables, thread_loop
+from spark_cep.matcher.row_pattern.loops import (
+    check_loop,
+    key_loop,
+    settling_loop,
+    tables,
+    thread_loop,
+)
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits, lower
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import Expression
@@ -31,8 +37,10 @@ from spark_cep.programs.values import values_of
 _DRAIN_AT = 65_536
 #: So many rows of tables are there at first; they grow as they must.
 _ROOM = 64
-#: Where attempts have failed is remembered in at most so many bytes, of the last rows.
-_MOST_TRIED = 1 << 25
+#: Where attempts have failed is remembered in at most so many words of 64 bits, of the last rows.
+_MOST_TRIED = 1 << 22
+#: It is stored of attempts with more instructions times rows than this.
+_REPEATED = 1_000
 
 
 class CompiledRowPattern:
@@ -114,7 +122,7 @@ class RowPatternLoopRun:
         self._controls = np.zeros(1, tables.CONTROL)
         control = self._controls[0]
         control["closed"], control["watermark"] = closed, watermark
-        control["drain_at"] = _DRAIN_AT
+        control["drain_at"], control["repeated"] = _DRAIN_AT, _REPEATED
         self._arrange(keys, states)
         self._values()
         self._key_rows: dict[int, KeyRows] = {}
@@ -126,12 +134,13 @@ class RowPatternLoopRun:
         instructions = len(program.instructions)
         # A bit for each instruction before a row; of the rows a power of two, so that theirs are
         # found without a division.
-        bytes_ = instructions // 8 + 1
-        window = 1 << (min(longest, max(2, _MOST_TRIED // bytes_)) - 1).bit_length()
+        words = instructions // 64 + 1
+        window = 1 << (min(longest, max(2, _MOST_TRIED // words)) - 1).bit_length()
         self._work = tables.RowPatternWork(
             keys=keys,
             held_threads=states.threads,
             held_nodes=states.nodes,
+            held_tried=states.tried,
             threads=np.zeros(_ROOM + instructions, tables.THREAD),
             following=np.zeros(_ROOM + instructions, tables.THREAD),
             stack=np.zeros(2 * (_ROOM + instructions), tables.THREAD),
@@ -146,7 +155,7 @@ class RowPatternLoopRun:
             values=np.zeros(expression_loop.STACK, expression_loop.VALUE),
             one=np.zeros(longest, np.int64),
             other=np.zeros(longest, np.int64),
-            tried=np.zeros((window, bytes_), np.uint8),
+            tried=np.zeros((window, words), np.uint64),
             tried_of=np.full(window, NONE, np.int64),
         )
         rows = len(self._rows.at)
@@ -155,6 +164,7 @@ class RowPatternLoopRun:
             np.zeros(min(rows, _DRAIN_AT) + _ROOM, np.int32),
             np.zeros(len(states.threads) + len(keys) + _ROOM, tables.THREAD),
             np.zeros(len(states.nodes) + 2 * len(keys) + _ROOM, tables.NODE),
+            np.zeros(_ROOM, tables.TRIED),
         )
 
     def _values(self) -> None:
@@ -179,12 +189,12 @@ class RowPatternLoopRun:
                 self._program, self._programs, self._columns, self._rows, self._work, self._out,
                 self._calls, self._controls,
             )  # fmt: skip
-            if status not in (key_loop.DONE, key_loop.DRAIN):
+            if status not in (settling_loop.DONE, settling_loop.DRAIN):
                 self._grow(status)
                 continue
             yield self._found()
             control["results"] = control["labels"] = 0
-            if status == key_loop.DONE:
+            if status == settling_loop.DONE:
                 break
         self._settle()
 
@@ -200,15 +210,17 @@ class RowPatternLoopRun:
             self._work = work._replace(
                 **{name: grown(each, len(each) + 1) for name, each in tables_of.items()}
             )
-        elif status == key_loop.FULL_KEPT:
+        elif status == settling_loop.FULL_KEPT:
             threads, nodes = (
                 int(control[f"kept_{name}"] + control[name]) for name in ("threads", "nodes")
             )
+            tried = int(control["kept_tried"]) + tables.MOST_KEPT_TRIED
             self._out = out._replace(
                 kept_threads=grown(out.kept_threads, threads),
                 kept_nodes=grown(out.kept_nodes, nodes),
+                kept_tried=grown(out.kept_tried, tried),
             )
-        elif status == key_loop.FULL_RESULTS:
+        elif status == settling_loop.FULL_RESULTS:
             self._out = out._replace(results=grown(out.results, len(out.results) + 1))
         else:
             self._out = out._replace(labels=grown(out.labels, len(out.labels) + 1))
@@ -256,6 +268,7 @@ class RowPatternLoopRun:
             self._out.kept_nodes[: control["kept_nodes"]],
             self._events.take(chosen),
             rows.bits[chosen],
+            self._out.kept_tried[: control["kept_tried"]],
         )
 
 
@@ -263,8 +276,8 @@ def _check(states: RowPatternStates, matcher: CompiledRowPattern) -> None:
     """Raise StateError where what is remembered leads outside of it."""
     program, variables = matcher.compiled.lowered.program, matcher.plan.query.variables
     wrong = check_loop.wrong_key(
-        states.keys, states.threads, states.nodes, len(program.instructions), len(variables),
-        np.empty(len(states.nodes), np.int64),
+        states.keys, states.threads, states.nodes, states.tried, len(program.instructions),
+        len(variables), np.empty(len(states.nodes), np.int64),
     )  # fmt: skip
     if wrong != NONE or int(states.keys["rows"].sum()) != len(states.rows):
         key = "" if wrong == NONE else f": {states.keys[wrong]}"

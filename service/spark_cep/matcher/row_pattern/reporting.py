@@ -65,12 +65,13 @@ class RowPatternReporter(Reporter):
     ) -> Results:
         """The results with these numbers, which have taken the events of ``chains``."""
         events, count = found.events, len(numbers)
-        time = found.results["detail"][numbers]
+        time, omitted = found.results["detail"][numbers], found.results["number"][numbers]
         if kind is ResultKind.MATCH:
+            omitted = np.zeros(count, np.int64)
             time = events.time[chains.events[chains.ends - 1]]
         return Results.of(
             kind, (self._plan,), keys, found.names, np.zeros(count, np.int32),
-            found.results["key"][numbers], time, np.zeros(count, np.uint8), chains, events,
+            found.results["key"][numbers], time, np.zeros(count, np.uint8), omitted, chains, events,
             NamedValues.of_columns(measures, count),
         )  # fmt: skip
 

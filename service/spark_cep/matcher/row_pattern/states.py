@@ -26,14 +26,16 @@ def _no_numbers() -> I64:
 
 @dataclass(slots=True)
 class RowPatternStates:
-    """Keys by number, with their threads, nodes and rows, those of a key together, in the order of
-    keys (:mod:`spark_cep.matcher.row_pattern.loops.tables`). ``bits`` are those of the rows."""
+    """Keys by number, with their threads, nodes and rows, and where attempts have failed, those of
+    a key together, in the order of keys (:mod:`spark_cep.matcher.row_pattern.loops.tables`).
+    ``bits`` are those of the rows."""
 
     keys: Table = field(default_factory=lambda: new_keys(0))
     threads: Table = field(default_factory=lambda: np.zeros(0, tables.THREAD))
     nodes: Table = field(default_factory=lambda: np.zeros(0, tables.NODE))
     rows: EventTable = field(default_factory=EventTable.empty)
     bits: I64 = field(default_factory=_no_numbers)
+    tried: Table = field(default_factory=lambda: np.zeros(0, tables.TRIED))
 
 
 class Attempt(NamedTuple):

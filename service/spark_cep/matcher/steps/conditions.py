@@ -6,11 +6,10 @@ import numpy as np
 
 from spark_cep.columns.compilation import NONE, Table
 from spark_cep.matcher.steps.loops.kernel_tables import ACCUMULATOR
+from spark_cep.pattern.work import CALL
 from spark_cep.programs.loops import expression_loop
 from spark_cep.programs.programs import Program
 
-#: Steps of work of a call of Python, and of each look-back whose events it is given.
-_CALL, _WALKED = 500, 500
 #: LAST further back is looked up in the events taken.
 _MOST_KEPT = 8
 
@@ -20,7 +19,7 @@ _Row = tuple[int, int, int, int, bool]
 def cost(program: Program) -> int:
     """The steps of work of a condition for one event and partial match: one for each operation, and
     for each event that a LAST goes back."""
-    calls = sum(_CALL + _WALKED * len(call.walked) for call in program.calls)
+    calls = sum(CALL * (1 + len(call.walked)) for call in program.calls)
     return len(program.operations) + calls + sum(look.offset for look in program.looks)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_cep.columns.compilation import I32, I64, NEVER, Table
+from spark_cep.columns.compilation import FOREVER, I32, I64, NEVER, Table
 from spark_cep.columns.growth import grown
 from spark_cep.columns.texts import Texts
 from spark_cep.columns.vectors import Bytes
@@ -136,7 +136,7 @@ class StepLoopRun:
         before = self._before
         instances = np.zeros(len(self._codes), kernel_tables.INSTANCE)
         instances["rule"] = self._codes % self._rule_count
-        instances["quiet"] = NEVER
+        instances["quiet"], instances["deadline"] = NEVER, FOREVER
         instances["first_event"] = np.searchsorted(pair_instance, self._codes, "left")
         instances["end_event"] = np.searchsorted(pair_instance, self._codes, "right")
         places = np.searchsorted(self._codes, codes[active])
@@ -145,7 +145,7 @@ class StepLoopRun:
             ends = np.cumsum(counts)
             instances[f"first_{kind}"][places] = (ends - counts)[active]
             instances[f"end_{kind}"][places] = ends[active]
-        for name in ("quiet", "events_bound", "paused", "limited"):
+        for name in ("deadline", "quiet", "events_bound", "paused", "limited"):
             instances[name][places] = before.instances[name][active]
         self._work = kernel_tables.Work(times, feed, instances, before.partials, before.finished)
         known = len(before.nodes)

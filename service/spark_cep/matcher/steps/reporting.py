@@ -57,12 +57,15 @@ class StepReporter:
             (ResultKind.TIMEOUT, "timed_out", findings.timeout_chains, findings.timeout_rule,
              findings.timeout_key, findings.timeout_deadline, findings.timeout_matched),
         ):  # fmt: skip
-            for rows, piece in chains.cut(weight, MOST_TAKEN_EVENTS):
+            for rows, whole in chains.cut(weight, MOST_TAKEN_EVENTS):
                 outputs, rules = Outputs(), rule[rows]
-                measures = self._evaluate(rules, piece, event, outputs)
+                measures = self._evaluate(rules, whole, event, outputs)
+                piece, omitted = whole, np.zeros(len(rules), np.int64)
+                if kind is ResultKind.TIMEOUT:
+                    piece, omitted = whole.listed()
                 results = Results.of(
                     kind, self._plans, keys, names, rules, key[rows], time[rows],
-                    already_matched[rows], piece, events, measures, emitted,
+                    already_matched[rows], omitted, piece, events, measures, emitted,
                 )  # fmt: skip
                 outputs.results.append(results)
                 counts = np.bincount(rules)

@@ -27,6 +27,7 @@ from spark_cep.matcher.steps.look_back_programs import program
 from spark_cep.matcher.steps.loops import check_loop, event_loop, kernel_tables
 from spark_cep.matcher.steps.transitions import Outcome, Transitions
 from spark_cep.pattern.tree import OnLimit, Skip
+from spark_cep.pattern.work import HELD_EVENT
 from spark_cep.programs.loops import expression_loop
 from spark_cep.programs.programs import Program
 from spark_cep.programs.values import Values, values_of
@@ -318,6 +319,7 @@ def _rules(plans: Sequence[Plan]) -> Table:
         row["most_events"] = limits.events
         row["most_matches"] = limits.matches
         row["most_work"] = limits.work
+        row["held_cost"] = HELD_EVENT
         row["on_limit"] = _ON_LIMIT[limits.on_limit]
         row["step_gaps"] = any(isinstance(atom, GapAtom) for atom in plan.atoms)
         row["sparse"] = conditions > _MOST_TABLED

@@ -9,9 +9,10 @@ The resolution is Flink's (``NFA.createDecisionGraph``, ``findFinalStateAfterPro
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from spark_cep.compiler.plan import Action, Plan, StateKind
+from spark_cep.compiler.plan import Action, Plan, State, StateKind
 
 _MOST_ENTRIES = 65_536
 
@@ -85,44 +86,42 @@ class Transitions:
         states = self._plan.states
         moves: dict[Move, None] = {}
         stops = False
-        todo, seen = [start], {start}
-        while todo:
-            state = states[todo.pop()]
-            for edge in state.edges:
-                if not edge.condition.evaluate(true):
-                    continue
-                target = states[edge.target]
-                if edge.action is Action.TAKE:
-                    completes = self._reaches_match(edge.target, true)
-                    moves[Move(self._steps[state.step], edge.target, completes)] = None
-                elif target.kind is StateKind.STOP:
-                    stops = True
-                elif edge.action is Action.PROCEED:
-                    if edge.target not in seen:
-                        seen.add(edge.target)
-                        todo.append(edge.target)
-                else:
-                    moves[Move(PASS, edge.target, target.kind is StateKind.FINAL)] = None
+        for state, place in self.followed(start, true):
+            edge = state.edges[place]
+            target = states[edge.target]
+            if edge.action is Action.TAKE:
+                completes = self._reaches_match(edge.target, true)
+                moves[Move(self._steps[state.step], edge.target, completes)] = None
+            elif target.kind is StateKind.STOP:
+                stops = True
+            elif edge.action is Action.IGNORE:
+                moves[Move(PASS, edge.target, target.kind is StateKind.FINAL)] = None
         unchanged = not stops and tuple(moves) == (Move(PASS, start, completes=False),)
         takes = any(move.step != PASS for move in moves)
         return Outcome(tuple(moves), takes, stops, unchanged)
 
-    def _reaches_match(self, start: int, true: int) -> bool:
+    def followed(self, start: int, true: int) -> Iterator[tuple[State, int]]:
+        """Yield the edges that an event follows from a state, behind those of PROCEED too: each as
+        its state and its place there."""
         states = self._plan.states
         todo, seen = [start], {start}
         while todo:
             state = states[todo.pop()]
-            if state.kind is StateKind.FINAL:
-                return True
-            for edge in state.edges:
-                if (
-                    edge.action is Action.PROCEED
-                    and edge.target not in seen
-                    and edge.condition.evaluate(true)
-                ):
+            for place, edge in enumerate(state.edges):
+                if not edge.condition.evaluate(true):
+                    continue
+                yield state, place
+                if edge.action is Action.PROCEED and edge.target not in seen:
                     seen.add(edge.target)
                     todo.append(edge.target)
-        return False
+
+    def _reaches_match(self, start: int, true: int) -> bool:
+        states = self._plan.states
+        return states[start].kind is StateKind.FINAL or any(
+            state.edges[place].action is Action.PROCEED
+            and states[state.edges[place].target].kind is StateKind.FINAL
+            for state, place in self.followed(start, true)
+        )
 
     def _open_conditions(self, start: int, event_bits: int) -> int:
         known = self._plan.event_mask

@@ -150,8 +150,8 @@ def warn_endless_loop(rule: Rule) -> Iterator[Finding]:
         step = placed.step
         if step.times is not None and step.times.looping and step.until is None:
             yield placed.finding(
-                f"the loop `{step.name}` has neither a window nor `until`:"
-                " its partial matches stay until a limit drops them",
+                f"the loop `{step.name}` has neither a window nor `until`: its partial matches"
+                " stay, with ever more events, until `limits.work` or another limit drops them",
                 "times",
                 "`within` on the rule, or `until` on the loop",
                 Code.ENDLESS_LOOP,

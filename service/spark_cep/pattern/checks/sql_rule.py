@@ -13,7 +13,7 @@ from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.checks.findings import Finding
 from spark_cep.pattern.checks.references import check_references
 from spark_cep.pattern.expressions.problems import TextProblem, TextWarning
-from spark_cep.pattern.sql import endless_parts, order_problems, stream_warnings
+from spark_cep.pattern.sql import endless_parts, order_problems, stream_warnings, work_warnings
 from spark_cep.pattern.tree import Limits, PreviousVersion, Rule
 
 FIELD: Final = "sql"
@@ -77,6 +77,8 @@ def warn_sql(rule: Rule) -> Iterator[Finding]:
             message = refused(problem.message)
             yield replace(finding(problem), message=message, code=Code.ENDLESS_PATTERN)
         yield from map(warned, stream_warnings(rule.query))
+        work = work_warnings(rule.query, rule.limits.work, rule.limits.events)
+        yield from map(warned, work)
 
 
 def finding(problem: TextProblem) -> Finding:

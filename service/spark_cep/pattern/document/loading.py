@@ -53,6 +53,8 @@ from spark_cep.pattern.tree import Contiguity, Rule
 from spark_cep.pattern.ververica.rewriting import rewritten
 
 _Fields = TypeVar("_Fields", bound=RuleFields)
+#: The field with a rule's test cases (:mod:`spark_cep.cases`).
+CASES = "cases"
 _ONE_RULE = "`id: …` at the beginning of a line, without `- `; `---` on a line between two rules"
 _NO_NAME = re.compile(r"[^\w.$-]")
 
@@ -184,7 +186,9 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
         texts=MappingProxyType(_texts(data)),
     )
     wrong = {path: replace(p, rule=places.rule) for path, p in document.problems.items()}
-    empty = islice(_empty(data, ()), MOST_PROBLEMS)
+    # In a test case a column may well be NULL.
+    of_rule = {name: value for name, value in data.items() if name != CASES}
+    empty = islice(_empty(of_rule, ()), MOST_PROBLEMS)
     wrong |= {path: _no_value(path, places) for path in empty if path not in wrong}
     read = (_of_statement if in_sql else _of_steps)(data, places, wrong)
     problems = sorted((*wrong.values(), *field_problems, *read.problems), key=_place)

@@ -19,9 +19,9 @@ def rule_schema() -> dict[str, Any]:
     foreign = {name: schema["$defs"][name] for name in _names_below(FormatShape)}
     of_sql = SqlRuleShape.model_json_schema()["properties"]
     schema["properties"][FIELD] = of_sql[FIELD]
-    schema = _cleaned(schema, nulls=False)
+    schema = cleaned(schema, nulls=False)
     # Programs that make this JSON write its nulls.
-    schema["$defs"] |= {name: _cleaned(part, nulls=True) for name, part in foreign.items()}
+    schema["$defs"] |= {name: cleaned(part, nulls=True) for name, part in foreign.items()}
     schema["required"] = ["id"]
     schema["oneOf"] = [{"required": [name]} for name in ("pattern", "ververica", FIELD)]
     others = {"ververica": ("pattern", "within", "after_match"), FIELD: IN_STATEMENT}
@@ -41,22 +41,23 @@ def _names_below(model: type[BaseModel]) -> list[str]:
     return sorted(below.__name__ for below in model.__subclasses__())
 
 
-def _cleaned(part: Any, *, nulls: bool) -> Any:
-    """The schema without titles and, unless ``nulls`` may stand for absent keys, without them."""
+def cleaned(part: Any, *, nulls: bool) -> Any:
+    """Return a schema without titles and, unless ``nulls`` may stand for absent keys, without
+    these."""
     if isinstance(part, list):
-        return [_cleaned(item, nulls=nulls) for item in part]
+        return [cleaned(item, nulls=nulls) for item in part]
     if not isinstance(part, dict):
         return part
-    cleaned = {
-        name: _cleaned(value, nulls=nulls)
+    kept = {
+        name: cleaned(value, nulls=nulls)
         for name, value in part.items()
         if not (name == "title" and isinstance(value, str))
         and (nulls or name != "default" or value is not None)
     }
-    choices = [choice for choice in cleaned.get("anyOf", ()) if choice != {"type": "null"}]
+    choices = [choice for choice in kept.get("anyOf", ()) if choice != {"type": "null"}]
     if nulls or not choices:
-        return cleaned
+        return kept
     if len(choices) == 1:
-        del cleaned["anyOf"]
-        return {**choices[0], **cleaned}
-    return cleaned | {"anyOf": choices}
+        del kept["anyOf"]
+        return {**choices[0], **kept}
+    return kept | {"anyOf": choices}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, time
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -282,6 +282,10 @@ class RuleFields(DocumentShape):
         default_factory=LimitsShape,
         description="most `partial_matches` and `events` per key, most `matches` and `work` of one"
         " event, and `on_limit`",
+    )
+    cases: list[dict[str, Any]] | None = Field(
+        default=None,
+        description="test cases, for `spark-cep test`; they are no part of what runs",
     )
 
 

@@ -4,8 +4,8 @@
 are cut out and not yet read. ``analysis`` reads those in their places, holds the statement against
 the rules of the standard and, where it is known, the type of the input's events, and gives a
 *query*, in which every name is resolved. All mistakes are reported at once, each with its place.
-``cautions`` says what a stream, which has no end, would never decide; ``spelling`` writes out what
-only the type of the events says.
+``cautions`` says what a stream, which has no end, would never decide, ``work`` what makes one row
+cost very much; ``spelling`` writes out what only the type of the events says.
 
 **Meaning.** Names, RUNNING and FINAL, navigation, aggregates and skipping are those of the standard
 (ISO/IEC 19075-5), and the preferred match is the first in the order of the pattern, not the
@@ -24,6 +24,7 @@ from spark_cep.pattern.sql.cautions import endless_parts, order_problems, stream
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.sql.spelling import spelled_out
 from spark_cep.pattern.sql.syntax import plain_text
+from spark_cep.pattern.sql.work import work_warnings
 
 __all__ = [
     "Query",
@@ -34,4 +35,5 @@ __all__ = [
     "plain_text",
     "spelled_out",
     "stream_warnings",
+    "work_warnings",
 ]

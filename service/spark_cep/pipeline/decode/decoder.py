@@ -214,6 +214,13 @@ class Decoder:
         """Return whether event times may be finer than milliseconds."""
         return any(where.in_micros for where in self.times)
 
+    def event_times(self, records: KafkaRecords) -> _Longs:
+        """The event times of records in milliseconds; ``NO_TIME`` of those that have none, or
+        cannot be read."""
+        read = self.reader.read(records.topic, records.value)
+        of = np.where(read.faults == Fault.NONE, read.types, np.int32(-1))
+        return self._times(read, of, records.time)[0]
+
     def _times(
         self, read: Read, of: NDArray[np.int32], kafka_time: _Longs
     ) -> tuple[_Longs, NDArray[np.int16] | None]:

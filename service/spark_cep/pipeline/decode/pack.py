@@ -45,6 +45,7 @@ from spark_cep.pipeline.wire.packets import (
 from spark_cep.pipeline.wire.reports import (
     Count,
     Counts,
+    LostRecords,
     PartitionRead,
     ProcessMemory,
     Report,
@@ -82,15 +83,19 @@ class Packer:
     _maxima: dict[tuple[str, int], int | None] = field(default_factory=dict)
     #: By partition, the newest record's timestamp.
     _arrived: dict[tuple[str, int], int] = field(default_factory=dict)
+    _lost: list[LostRecords] = field(default_factory=list)
     _waiting: list[list[pa.RecordBatch]] = field(default_factory=list)
     _bytes_waiting: int = 0
     _new_schemas: set[str] = field(default_factory=set)
     _late_until: int | None = None
 
-    def pack(self, read: Iterable[KafkaRecords], properties: TaskProperties) -> Iterator[Packed]:
+    def pack(
+        self, read: Iterable[KafkaRecords | LostRecords], properties: TaskProperties
+    ) -> Iterator[Packed]:
         """One task: its records in, packets out. :attr:`times` and :meth:`report` are about all of
         them, when they have been taken."""
         self._counts, self._maxima, self._arrived, self._new_schemas = Counter(), {}, {}, set()
+        self._lost = []
         self._waiting, self._bytes_waiting = [[] for _ in self.partitionings], 0
         busy = decoding = waited = 0
         asked = perf_counter_ns()
@@ -101,6 +106,11 @@ class Packer:
         for records in read:
             began = perf_counter_ns()
             waited += began - asked
+            if isinstance(records, LostRecords):
+                self._lost.append(records)
+                self._counts[Count.LOST, records.topic] += records.end - records.start
+                asked = began
+                continue
             for tallies, rows, failures in pieces(decoder, records, latest, self._late_until):
                 decoded = perf_counter_ns()
                 decoding += decoded - began
@@ -137,7 +147,7 @@ class Packer:
         read = tuple(
             PartitionRead(t, p, self._arrived[t, p], ms) for (t, p), ms in self._maxima.items()
         )
-        return Report(self._counts, read, tuple(processes))
+        return Report(self._counts, read, tuple(processes), lost=tuple(self._lost))
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int, bytes]]:
         usable = unkeyed = None

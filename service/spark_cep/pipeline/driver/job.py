@@ -8,6 +8,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from spark_cep.observability.start_clock import Phase
+from spark_cep.pipeline.driver.checkpoint.clock_resets import newest_reset
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, check_position
 from spark_cep.pipeline.driver.checkpoint.partly_written import partly_written
 from spark_cep.pipeline.driver.dataflow import Dataflow
@@ -44,6 +45,9 @@ def run_job(
         check_position(position, settings, plan.topics, plan.topic_ids)
         if position is not None:
             start = position.start
+            reset = newest_reset(checkpoint, position)
+            if reset is not None:
+                plan.time.reset_clock(reset, position.batch)
         else:
             # A new job decides where its first batch begins, and has that logged.
             start = InputOffsets(settings).initial()

@@ -112,6 +112,15 @@ class Observer:
             # One that was committed and failed after all comes again, and is counted already.
             self._counted_batch = batch
             count(report, self._metrics, self._kinds)
+            for topic, partition, start, end in report.lost:
+                _log.error(
+                    "records_lost",
+                    topic=topic,
+                    partition=partition,
+                    from_offset=start,
+                    to_offset=end - 1,
+                    records=end - start,
+                )
             slowest = self._time.watermark == "partition_minimum"
             publish_latency(
                 report.match_times,

@@ -16,10 +16,12 @@ from typing import Any
 from spark_cep.config import Settings
 from spark_cep.errors import StartError
 from spark_cep.observability.logs import logger
+from spark_cep.pipeline.driver.checkpoint.clock_resets import ClockReset
 from spark_cep.pipeline.driver.control.control_file import ControlFile
 from spark_cep.pipeline.driver.control.idleness import IdlenessDetector
 from spark_cep.pipeline.driver.control.source_offset import Ends
 from spark_cep.pipeline.driver.lifecycle.listening_clock import ListeningClock, awaits_data
+from spark_cep.pipeline.driver.observe.event_time import time_text
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.wire.control import ControlRecord, Partition
@@ -49,6 +51,8 @@ class TimeControl:
         )
         self._file = ControlFile(file, run, topics or {})
         self._unwritable = False
+        #: A reset of the clock waits for the first batch behind this one.
+        self._reset_after: int | None = None
 
     def expect(self, partitions: Sequence[Partition]) -> None:
         """Write the run's first record: ``partitions`` hold records and must be waited for. Raises
@@ -61,6 +65,17 @@ class TimeControl:
         written."""
         with self._lock:
             self._file.start_at(offsets)
+
+    def reset_clock(self, reset: ClockReset, planned: int) -> None:
+        """Tell the newest reset of the clock in the checkpoint. Until it is done, by the first
+        batch behind the one that is ``planned`` already, idleness says nothing: what it knows is of
+        the clock before. Raises StartError when it cannot be written."""
+        with self._lock:
+            self._file.reset_clock(reset.number, reset.to)
+            if reset.pending:
+                self._reset_after = planned
+        if reset.pending:
+            _log.warning("clock_set_back", watermark=time_text(reset.to))
 
     def end_of_input(self) -> None:
         """Nothing more will come: time reaches its end. Raises StartError when that cannot be
@@ -99,6 +114,8 @@ class TimeControl:
         read = [(each.topic, each.partition) for each in report.partitions_read]
         with self._lock:
             self._file.begun()
+            if self._reset_after is not None and report.batch > self._reset_after:
+                self._reset_after = None
             self._clock.batch_done(round(report.seconds * 1000))
             self._idleness.batch_done(report.maxima, read, watermark)
             with self._tried_again_later():
@@ -118,6 +135,8 @@ class TimeControl:
             self._unwritable = False
 
     def _write(self) -> None:
+        if self._reset_after is not None:
+            return
         record = self._idleness.control_record()
         if record is not None:
             self._file.write(record)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from ctypes import byref, c_int64
 from typing import Any, Final
 
 import numpy as np
@@ -54,6 +55,17 @@ class PartitionClient:
         if found < 0:
             raise refused(LIBRARY.rd_kafka_last_error())
         return found
+
+    def bounds(self, topic: str, partition: int, timeout_ms: int) -> tuple[int, int]:
+        """The offsets that a partition has now: the first, and that behind the last that may be
+        read."""
+        first, behind = c_int64(), c_int64()
+        asked = LIBRARY.rd_kafka_query_watermark_offsets
+        place = topic.encode(), partition
+        error = asked(self._client, *place, byref(first), byref(behind), timeout_ms)
+        if error:
+            raise refused(error)
+        return first.value, behind.value
 
     def end(self) -> None:
         """Let go of the partition, and of what was fetched of it and not asked for."""

@@ -46,6 +46,8 @@ def _library() -> ctypes.CDLL:
         ("rd_kafka_queue_destroy", None, c_void_p),
         ("rd_kafka_consume_start_queue", c_int, c_void_p, c_int32, c_int64, c_void_p),
         ("rd_kafka_consume_stop", c_int, c_void_p, c_int32),
+        ("rd_kafka_query_watermark_offsets", c_int, c_void_p, c_char_p, c_int32, c_void_p, c_void_p,
+         c_int),
         ("rd_kafka_consume_batch_queue", c_ssize_t, c_void_p, c_int, c_void_p, c_size_t),
         ("rd_kafka_message_errstr", c_char_p, c_void_p),
         ("rd_kafka_produce", c_int, c_void_p, c_int32, c_int, c_char_p, c_size_t, c_char_p,

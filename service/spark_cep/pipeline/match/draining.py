@@ -69,6 +69,15 @@ class DrainingRules:
                     rules.end(fingerprint)
             self._states[fingerprint] = state
 
+    def set_back(self, newest: int) -> None:
+        """The clock is set back, so that ``newest`` is the last event that was read: versions that
+        were to begin behind it begin there, or at the time for which they ask."""
+        for state in self._states.values():
+            until = newest + 1 if state.asked is None else max(newest + 1, state.asked)
+            if state.until is not None and until < state.until:
+                state.limit -= state.until - until
+                state.newest, state.until = until - 1, until
+
     def packed(self) -> dict[str, Any]:
         """Plain values."""
         return {fingerprint: list(astuple(state)) for fingerprint, state in self._states.items()}

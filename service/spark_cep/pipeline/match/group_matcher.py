@@ -6,11 +6,12 @@ its entries: what is damaged, or of another batch than the one before, is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter_ns
 from typing import Protocol
 
-from spark_cep.compiler.rule_set import RuleSetPlan
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.packing import pack, sealed, unpack, unsealed
@@ -19,6 +20,8 @@ from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.state.group_format import WRITTEN_IN, check_written
 
+#: Makes the matcher of a partitioning.
+MakeMatcher = Callable[[Partitioning, RecordTypes], KeysMatcher]
 #: Bytes of entries that wait to be written together.
 _MOST_UNWRITTEN = 1 << 20
 
@@ -49,10 +52,12 @@ class GroupMatcher:
     ``read_ns`` and ``write_ns`` are the nanoseconds that the state of the group took.
     """
 
-    def __init__(self, plan: RuleSetPlan, options: MatchOptions) -> None:
+    def __init__(
+        self, plan: RuleSetPlan, options: MatchOptions, make: MakeMatcher = KeysMatcher
+    ) -> None:
         self._plan = plan
         self._options = options
-        self.matchers = [KeysMatcher(part, options.types) for part in plan.partitionings]
+        self.matchers = [make(part, options.types) for part in plan.partitionings]
         self.read_ns = self.write_ns = 0
         self._unwritten: list[tuple[str, bytes | None]] = []
         self._unwritten_bytes = 0
@@ -67,6 +72,8 @@ class GroupMatcher:
         self.read_ns = self.write_ns = 0
         self._unwritten, self._unwritten_bytes = [], 0
         group = self.stored(number, offsets_before)
+        if batch.control.reset_to is not None:
+            group.set_back(batch.control.reset_to)
         # Partitions to wait for, before what was read of them.
         group.clock.control(batch.control)
         for times in batch.times:

@@ -22,6 +22,7 @@ from spark_cep.pipeline.match.batch_events import BatchEvents
 from spark_cep.pipeline.match.draining import DrainingRules
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.partitioning_batch import PORTION, PartitioningBatch, prefix_of
+from spark_cep.pipeline.match.reset_clock import ClockReset
 from spark_cep.pipeline.match.watermark import BEGINNING, Clock
 from spark_cep.pipeline.state.bucket_storage import BucketStorage
 from spark_cep.pipeline.state.entries import Entries, Load, Store
@@ -49,6 +50,9 @@ class KeyGroup:
         if stored is not None:
             self.clock.restore(stored["clock"])
         self._events = BatchEvents((), (), self.clock.watermark, ())
+        self._reset: ClockReset | None = None
+        #: Partial matches that end as the clock is set back, by rule id and version.
+        self.ended: Counter[tuple[str, int]] = Counter()
         #: Nanoseconds of the matcher in this batch, shared out to rules.
         self.processing: Counter[str] = Counter()
         self._options = options
@@ -70,6 +74,14 @@ class KeyGroup:
                     carry = self._rules.carried.get(fingerprint)
                     if carry is not None:
                         self._entries.sooner(prefix, carry.sooner)
+
+    def set_back(self, to: int) -> None:
+        """Begin the batch with the watermark ``to``, if it is before the one that there is."""
+        if to < self.clock.watermark:
+            newest = self.clock.set_back(to)
+            self._rules.begin_by(newest + 1)
+            self._draining.set_back(newest)
+            self._reset = ClockReset(to, newest)
 
     @property
     def gone(self) -> list[tuple[str, int, int]]:
@@ -158,6 +170,8 @@ class KeyGroup:
                 matcher, self._options, self.names, self._entries, self._rules, self._draining,
                 self.processing, load, store,
             )  # fmt: skip
+            if self._reset is not None:
+                yield from self._reset.run(part, self.ended)
             yield from part.run(number, events, sized[number], before, watermark)
 
 

@@ -134,6 +134,7 @@ class MatchProcessor:
             processes=tuple(processes()),
             live=group.live(),
             gone=tuple(GoneRule(*rule) for rule in group.gone),
+            ended=tuple(GoneRule(*rule, count) for rule, count in group.ended.items()),
             match_times=ages.times(),
             time=EventTime(clock.watermark, clock.maxima) if group.number == 0 else None,
             drained=tuple(group.drained()),

@@ -3,17 +3,17 @@ size, so that a batch reads only those that hold something to apply, however man
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from spark_cep.columns.compilation import I64
+from spark_cep.columns.compilation import FOREVER, I64
 from spark_cep.matcher.batch.events import EventTable
 from spark_cep.matcher.batch.input_batch import InputBatch, batches_together, reached
 from spark_cep.matcher.snapshot import decode_batch, encode_batch
 from spark_cep.pipeline.match.batch_events import Sized
-from spark_cep.pipeline.state.entries import Entries, Load, Store
+from spark_cep.pipeline.state.entries import Entries, Load, Store, bucket_of
 from spark_cep.pipeline.state.known_rules import KnownRules
 
 #: Events of one entry.
@@ -57,6 +57,21 @@ class WaitingEvents:
                 next(free), encode_batch(part), int(part.events.time.min()), len(rows), store
             )
         return batch
+
+    def beyond(self, time: int, load: Load, store: Store) -> Iterator[EventTable]:
+        """Let go of the events that are later than ``time``; yields them."""
+        for name in self.entries.due(self.prefix, FOREVER):
+            if bucket_of(name) is not None:
+                continue
+            (stored,) = self.entries.loaded([name], load)
+            kept, gone = reached(self._decoded(name, stored), time)
+            if not len(gone):
+                continue
+            self.entries.remove(name, store)
+            if len(kept):
+                due = int(kept.events.time.min())
+                self.entries.keep_waiting(name, encode_batch(kept), due, len(kept), store)
+            yield gone.events
 
     def _decoded(self, name: str, data: bytes) -> InputBatch:
         batch = decode_batch(data)

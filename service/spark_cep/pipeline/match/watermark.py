@@ -55,6 +55,16 @@ class Clock:
         if record.lower_bound is not None:
             self.watermark = max(self.watermark, record.lower_bound)
 
+    def set_back(self, to: int) -> int:
+        """Go back to the watermark ``to``, as if no event had been read that is newer than one that
+        moves it there; the time of that one."""
+        newest = to + self.allowed_disorder_ms + 1
+        self.watermark = to
+        for partition, time in self.maxima.items():
+            self.maxima[partition] = time if time is None else min(time, newest)
+        self._seen = min(self._seen, newest)
+        return newest
+
     def reach(self, watermark: int, newest: int) -> None:
         """Let this batch, whose newest event is of time ``newest``, end with ``watermark``, at
         least: for a clock of the caller's own, who has no partitions."""

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import KafkaUnavailableError, StartError, StateError
-from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass
+from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass, unavailable_or
 from spark_cep.pipeline.librdkafka.consumer import PartitionClient
 from spark_cep.pipeline.librdkafka.library import addresses, error_of
 from spark_cep.pipeline.read.loops import message_loops as loops
 from spark_cep.pipeline.read.records import KafkaRecords
+from spark_cep.pipeline.wire.reports import LostRecords
 
 _FUNCTIONS: Final = addresses(loops.FUNCTIONS)
 #: Records that are looked at together, and bytes of them, but for the last one.
@@ -49,10 +50,27 @@ class Range(NamedTuple):
 def records_of(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecords]:
     """All records of a range, some together; ``config``: librdkafka's properties of the consumer.
 
-    Raises KafkaUnavailableError when none comes for a while, StateError when they are there no more
-    and ``auto.offset.reset`` is ``error``, and StartError when Kafka refuses to send them.
+    Raises KafkaUnavailableError when none comes for a while, StateError when some are there no
+    more, and StartError when Kafka refuses to send them.
     """
-    reading = _Reading(wanted, _client(tuple(config.items())))
+    for found in _read(wanted, config, fail_on_data_loss=True):
+        if isinstance(found, KafkaRecords):
+            yield found
+
+
+def records_left(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecords | LostRecords]:
+    """Do as :func:`records_of`, but go on behind records that are there no more, and tell of them,
+    in the order of offsets."""
+    return _read(wanted, config, fail_on_data_loss=False)
+
+
+def _read(
+    wanted: Range, config: Mapping[str, Any], *, fail_on_data_loss: bool
+) -> Iterator[KafkaRecords | LostRecords]:
+    # The client itself would go on behind what is gone, and not tell.
+    properties = {**config, "auto.offset.reset": "error"}
+    client = _client(tuple(properties.items()))
+    reading = _Reading(wanted, client, fail_on_data_loss=fail_on_data_loss)
     try:
         yield from reading.records()
     finally:
@@ -78,9 +96,14 @@ def _client(config: tuple[tuple[str, Any], ...]) -> PartitionClient:
 class _Reading:
     """One range that is being read."""
 
-    def __init__(self, wanted: Range, client: PartitionClient) -> None:
+    def __init__(
+        self, wanted: Range, client: PartitionClient, *, fail_on_data_loss: bool = True
+    ) -> None:
         self._wanted = wanted
         self._client = client
+        self._fail_on_data_loss = fail_on_data_loss
+        #: Kafka does not have the next offset.
+        self._deleted = False
         self._messages = np.zeros(_FETCHED, np.int64)
         self._errors = np.zeros(_FETCHED, np.int64)
         #: Which of the messages are not given back yet.
@@ -90,13 +113,15 @@ class _Reading:
         #: Bytes of values, keys and headers that were together before.
         self._sizes: Sequence[int] = _FIRST_SIZES
 
-    def records(self) -> Iterator[KafkaRecords]:
+    def records(self) -> Iterator[KafkaRecords | LostRecords]:
         if not self._done:
             self._client.begin(self._wanted.topic, self._wanted.partition, self._wanted.start)
         while not self._done:
             gathered = self._gathered()
             if gathered is not None:
                 yield gathered
+            if self._deleted:
+                yield self._passed_over()
 
     def end(self) -> None:
         loops.destroy(self._messages, self._first, self._fetched, _FUNCTIONS)
@@ -109,7 +134,7 @@ class _Reading:
         at = columns.at
         at[loops.LAST] = self._last
         heard = time.monotonic()
-        while not self._done and not columns.full:
+        while not (self._done or self._deleted or columns.full):
             if self._first == self._fetched:
                 self._first, self._fetched = 0, self._client.fetched(self._messages, _WAIT_MS)
             now = time.monotonic()
@@ -142,6 +167,9 @@ class _Reading:
                 # Behind the last record there may be offsets without one.
                 self._done = self._done or offset >= self._wanted.end
             elif kind_of(error) is ErrorKind.DELETED:
+                self._deleted = True
+                if not self._fail_on_data_loss:
+                    continue
                 raise StateError(
                     f"{self._wanted}: Kafka has deleted the records from offset {self._last + 1} on"
                     " before they were read: start from a new checkpoint, or set"
@@ -149,6 +177,28 @@ class _Reading:
                 )
             elif kind_of(error) is not ErrorKind.NOTICE and not may_pass(error):
                 raise StartError(f"{self._wanted}: cannot be read: {error.str()}")
+
+    def _passed_over(self) -> LostRecords:
+        """Go on where Kafka has records again: what lies between was deleted. Where the partition
+        ends sooner, as one that was created again, the rest of the range is not there."""
+        topic, partition, _, end = self._wanted
+        begin = self._last + 1
+        try:
+            first, behind = self._client.bounds(topic, partition, round(PATIENCE_SECONDS * 1000))
+        except KafkaException as error:
+            reason = error.args[0]
+            message = f"{self._wanted}: its first offset is not known: {reason.str()}"
+            raise unavailable_or(StartError, reason, message) from error
+        if first <= begin <= behind:
+            raise KafkaUnavailableError(
+                f"{self._wanted}: Kafka does not give offset {begin}, and has {first} to {behind}"
+            )
+        found = min(first, end) if begin < first else end
+        self.end()
+        self._last, self._deleted, self._done = found - 1, False, found >= end
+        if not self._done:
+            self._client.begin(topic, partition, found)
+        return LostRecords(topic, partition, begin, found)
 
 
 class _Columns:

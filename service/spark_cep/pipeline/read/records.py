@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import I64
-from spark_cep.columns.vectors import Bytes
+from spark_cep.columns.vectors import Bytes, Rows
 from spark_cep.pipeline.wire.arrow_bytes import arrow_of
 
 _SIZE: Final = struct.Struct("<i")
@@ -43,9 +43,13 @@ class KafkaRecords:
 
     def between(self, start: int, end: int) -> KafkaRecords:
         """Some of them, one behind the other."""
+        return self.take(slice(start, end))
+
+    def take(self, rows: Rows) -> KafkaRecords:
+        """Those of these rows."""
         return KafkaRecords(
-            self.topic, self.partition, self.offset[start:end], self.time[start:end],
-            *(column.take(slice(start, end)) for column in (self.value, self.key, self.headers)),
+            self.topic, self.partition, self.offset[rows], self.time[rows],
+            *(column.take(rows) for column in (self.value, self.key, self.headers)),
         )  # fmt: skip
 
     def rows(self, rows: NDArray[np.intp], whole: NDArray[np.bool_]) -> dict[str, pa.Array]:

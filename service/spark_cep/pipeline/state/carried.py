@@ -123,7 +123,7 @@ def moved(state: KeysState, place: int, target: int, how: Carry) -> tuple[KeysSt
         finished[_rows(of_finished, order)],
         nodes,
     )
-    return _tidy(replace(state, held=held)), ended
+    return tidied(replace(state, held=held)), ended
 
 
 def _deadlines(state: KeysState, partials: Table, states: I64, how: Carry) -> I64:
@@ -155,8 +155,8 @@ def _rows(of_rows: I64, order: I64) -> I64:
     return np.argsort(ranks, kind="stable")
 
 
-def _tidy(state: KeysState) -> KeysState:
-    """Without events, links and keys of what has ended."""
+def tidied(state: KeysState) -> KeysState:
+    """The state without events, links and keys of what has ended."""
     held = state.held
     nodes = _behind(held.nodes, np.concatenate([held.partials["last"], held.finished["last"]]))
     events = np.zeros(len(state.events), bool)
@@ -173,7 +173,7 @@ def _tidy(state: KeysState) -> KeysState:
     left = held.nodes[nodes]
     left["event"] = event_at[left["event"]]
     left["previous"] = np.where(left["previous"] == NONE, NONE, node_at[left["previous"]])
-    tidied = replace(
+    kept = replace(
         state,
         events=state.events.take(np.flatnonzero(events)),
         event_key=state.event_key[events],
@@ -183,4 +183,4 @@ def _tidy(state: KeysState) -> KeysState:
     wanted = np.zeros(len(state.keys), bool)
     for part in state.remembered:
         wanted[part.instances["key"]] = True
-    return chosen(tidied, wanted)
+    return chosen(kept, wanted)

@@ -199,6 +199,11 @@ class KnownRules:
             if rule.begins > watermark + 1
         }
 
+    def begin_by(self, time: int) -> None:
+        """Let rules that would begin later begin at ``time``."""
+        for rule in self._rules.values():
+            rule.begins = min(rule.begins, time)
+
     def unseen_before(self, partitioning: Partitioning, watermark: int) -> dict[int, int]:
         """Return the bits that hide events from rules which have not begun, by the time at which
         these begin."""

@@ -20,7 +20,7 @@ from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.tasks.batch_properties import properties_of_task
 from spark_cep.pipeline.tasks.packet_rows import packet_rows
 from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets
-from spark_cep.pipeline.wire.reports import ProcessMemory
+from spark_cep.pipeline.wire.reports import LostRecords, ProcessMemory
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.rules.plans import plan_of
 
@@ -33,7 +33,7 @@ class PackBatch:
     def __init__(self, packing: Packing, encoder: OutputEncoder) -> None:
         self._packing: bytes = pickled((packing, encoder))
 
-    def __call__(self, records: Iterator[KafkaRecords]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, records: Iterator[KafkaRecords | LostRecords]) -> Iterator[pa.RecordBatch]:
         """One task: its records in, packets out."""
         properties = properties_of_task()
         packer, encoder = _packer(self._packing, properties.rules)
@@ -43,7 +43,7 @@ class PackBatch:
 def rows_of_task(
     packer: Packer,
     encoder: OutputEncoder,
-    records: Iterable[KafkaRecords],
+    records: Iterable[KafkaRecords | LostRecords],
     properties: TaskProperties,
     processes: Sequence[ProcessMemory] = (),
 ) -> Iterator[pa.RecordBatch]:

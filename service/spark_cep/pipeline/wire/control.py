@@ -7,7 +7,7 @@ batch, so a batch that runs again sees the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_cep.packing import pack, reading_packet, unpack
@@ -18,13 +18,15 @@ Partition = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class ControlRecord:
     """The partitions that hold records and so hold the watermark back until they are read, and a
-    lower bound (ms) that the watermark has reached whatever the input says."""
+    lower bound (ms) that the watermark has reached whatever the input says. ``reset_to``: before
+    that, the clock is set back to this watermark."""
 
     partitions: tuple[Partition, ...] = ()
     lower_bound: int | None = None
+    reset_to: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For the offset log."""
+        """For the offset log, which has a reset of the clock elsewhere."""
         return {"partitions": [list(p) for p in self.partitions], "lower_bound": self.lower_bound}
 
     @classmethod
@@ -34,10 +36,11 @@ class ControlRecord:
 
     def encode(self) -> bytes:
         """The packet."""
-        return pack(self.as_json())
+        return pack({**self.as_json(), "reset_to": self.reset_to})
 
     @classmethod
     def decode(cls, packet: bytes) -> ControlRecord:
         """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes."""
         with reading_packet():
-            return cls.from_json(unpack(packet))
+            value = unpack(packet)
+            return replace(cls.from_json(value), reset_to=value["reset_to"])

@@ -36,6 +36,7 @@ class Count(StrEnum):
     RECORDS = "records", "topic"
     BYTES = "bytes", "topic"
     TOMBSTONES = "tombstones", "topic"
+    LOST = "lost", "topic"
     RELEVANT_EVENTS = "relevant_events"
     # By key groups.
     LATE_EVENTS = "late_events", "topic"
@@ -82,6 +83,16 @@ class PartitionRead(NamedTuple):
     event_time: int | None
 
 
+class LostRecords(NamedTuple):
+    """Offsets of a Kafka partition, from ``start`` to before ``end``, that were passed over: their
+    records were deleted before they were read."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
 class ProcessMemory(NamedTuple):
     """Resident bytes of a process, as a task in it saw them."""
 
@@ -92,7 +103,7 @@ class ProcessMemory(NamedTuple):
 
 
 class GoneRule(NamedTuple):
-    """Partial matches that went with a changed or removed rule."""
+    """Partial matches that went with a changed or removed rule, or as the clock was set back."""
 
     rule: str
     version: int
@@ -114,6 +125,7 @@ class Report:
     ``drained``: fingerprints of versions that drain and have nothing to do any more in the group;
     ``waiting``: how many events wait for the watermark; ``beginning``: the event times at which
     rules begin that have not begun, by rule id and version, from the group that tells the ``time``;
+    ``gone``, ``ended``: partial matches that went with their rules, and as the clock was set back;
     ``match_times``: event times that stand for those of matches, each with how many; ``time`` comes
     from one key group."""
 
@@ -127,6 +139,8 @@ class Report:
     drained: tuple[str, ...] = ()
     waiting: int = 0
     beginning: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    lost: tuple[LostRecords, ...] = ()
+    ended: tuple[GoneRule, ...] = ()
 
     def encode(self) -> bytes:
         """The packet. Raises ValueError for a count whose labels are not its own."""
@@ -146,6 +160,8 @@ class Report:
                 self.drained,
                 self.waiting,
                 [[*rule, begins] for rule, begins in self.beginning.items()],
+                self.lost,
+                self.ended,
             ]
         )
 
@@ -154,7 +170,7 @@ class Report:
         """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes, and
         ValueError for a count that is not on the list, or has other labels."""
         (counts, read, processes, live, gone, match_times, time, drained, waiting,
-         beginning) = unpack(packet)  # fmt: skip
+         beginning, lost, ended) = unpack(packet)  # fmt: skip
         return cls(
             Counter({_checked(Count(what), *labels): n for what, *labels, n in counts}),
             tuple(PartitionRead(*each) for each in read),
@@ -166,6 +182,8 @@ class Report:
             tuple(drained),
             waiting,
             {(rule, version): begins for rule, version, begins in beginning},
+            tuple(LostRecords(*each) for each in lost),
+            tuple(GoneRule(*each) for each in ended),
         )
 
 

@@ -1,9 +1,9 @@
 """Rules from a folder: its ``*.yaml``, ``*.yml``, ``*.json`` and ``*.sql`` files, sorted by name.
 
-Hidden files are passed over, and folders inside the folder are not entered: a mounted ConfigMap
-keeps its data twice, once behind hidden links. A link is followed when it stays inside the folder,
-and refused when it leads out: messages quote what is wrong, and another file's content is not the
-author's to see. All problems of all files are reported at once.
+Hidden files and test cases (``*.cases.yaml``) are passed over, and folders inside the folder are
+not entered: a mounted ConfigMap keeps its data twice, once behind hidden links. A link is followed
+when it stays inside the folder, and refused when it leads out: messages quote what is wrong, and
+another file's content is not the author's to see. All problems of all files are reported at once.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from spark_cep.rules.sources.source import (
 SUFFIXES = (".yaml", ".yml", ".json", SQL_SUFFIX)
 #: What a folder of rules has.
 RULE_FILES = "files named *.yaml, *.yml, *.json or *.sql"
+#: What stands before the suffix of a file with test cases (:mod:`spark_cep.cases`).
+OF_CASES = ".cases"
 
 #: At a folder that changes, each time it is read.
 _MOST_LOOKS = 4
@@ -143,8 +145,16 @@ def rule_files(folder: Path) -> list[Path]:
     return sorted(
         entry
         for entry in folder.iterdir()
-        if entry.suffix.lower() in SUFFIXES and not entry.name.startswith(".") and entry.is_file()
+        if entry.suffix.lower() in SUFFIXES
+        and not entry.name.startswith(".")
+        and not has_cases(entry)
+        and entry.is_file()
     )
+
+
+def has_cases(file: Path) -> bool:
+    """Return whether a file has test cases, and no rules, by its name."""
+    return file.stem.lower().endswith(OF_CASES)
 
 
 def _leads_out(file: Path, folder: Path) -> Problem:

@@ -13,7 +13,7 @@ from spark_cep.pipeline.driver.observe.query_progress import (
     offsets_read,
     publish_progress,
 )
-from spark_cep.pipeline.wire.reports import Count, EventTime, PartitionRead, Report
+from spark_cep.pipeline.wire.reports import Count, EventTime, LostRecords, PartitionRead, Report
 
 REPORTS = [
     Report(
@@ -59,6 +59,14 @@ def test_reports_of_a_batch_are_summed() -> None:
     assert (report.watermark, dict(report.maxima)) == (1_000, {("t", 0): 1_500, ("t", 1): None})
 
 
+def test_lost_records_of_several_tasks() -> None:
+    """Of a range that was cut they are one gap; of others, or with records between, several."""
+    met = [("t", 1, 5, 9), ("t", 0, 5, 9), ("s", 0, 9, 11), ("t", 0, 2, 5), ("t", 0, 10, 12)]
+    reports = [Report(lost=(LostRecords(*each),)).encode() for each in met]
+    lost = [("s", 0, 9, 11), ("t", 0, 2, 9), ("t", 0, 10, 12), ("t", 1, 5, 9)]
+    assert merge(3, 0.5, reports).lost == lost
+
+
 def test_counters_of_topics_begin_at_0() -> None:
     """All that alerts divide by or look at is there before the first batch."""
     metrics = Metrics()
@@ -66,6 +74,7 @@ def test_counters_of_topics_begin_at_0() -> None:
     for topic in ("a", "b"):
         assert value(metrics, "spark_cep_records_consumed_total", topic=topic) == 0
         assert value(metrics, "spark_cep_late_events_total", topic=topic) == 0
+        assert value(metrics, "spark_cep_records_lost_total", topic=topic) == 0
 
 
 def test_a_batch_is_counted_once_per_metric() -> None:

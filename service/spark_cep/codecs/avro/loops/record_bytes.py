@@ -345,3 +345,32 @@ def read_records(
             data, at + PREFIX_LENGTH, end, code, programs[kinds[record], known], symbols, stack,
             single_bits, single, record, wholes, doubles, nulls, types, added,
         )  # fmt: skip
+
+
+@compiled
+def cut_records(
+    data, count, code, row, stack, single_bits, single, wholes, doubles, nulls, types, added,
+    header, out, ends,
+):  # fmt: skip
+    """Copy ``count`` records that stand one behind the other in ``data`` to ``out``, each with
+    ``header`` in front, and put down where each ends there. The operations from ``row`` on leave
+    the place of a record in vector 0 of the only row. Returns how many could be cut; behind them is
+    one whose bytes are not those of its schema."""
+    at = to = 0
+    for record in range(count):
+        outcome = _read_record(
+            data, at, len(data), code, row, 0, stack, single_bits, single, 0, wholes, doubles,
+            nulls, types, added,
+        )  # fmt: skip
+        if outcome != READ:
+            return record
+        for place in range(len(header)):
+            out[to + place] = header[place]
+        to += len(header)
+        length = wholes[0, 0] & 0xFFFFFFFF
+        for place in range(at, at + length):
+            out[to] = data[place]
+            to += 1
+        at += length
+        ends[record + 1] = to
+    return count

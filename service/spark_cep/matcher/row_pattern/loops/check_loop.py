@@ -19,16 +19,18 @@ def _is_chain(lengths, first_node, nodes, node, length, most):
 
 
 @compiled
-def wrong_key(keys, threads, nodes, instructions, variables, lengths):
+def wrong_key(keys, threads, nodes, tried, instructions, variables, lengths):
     """The number of the first key whose numbers lead outside its rows, nodes, variables or
     instructions, or in a circle; ``NONE``: there is none. ``lengths``: room for a number for each
     node."""
-    first_thread, first_node = 0, 0
+    first_thread, first_node, first_tried = 0, 0, 0
     for number in range(len(keys)):
         key = keys[number]
-        if min(key.rows, key.threads, key.nodes) < 0:
+        if min(key.rows, key.threads, key.nodes, key.tried) < 0:
             return number
         if first_thread + key.threads > len(threads) or first_node + key.nodes > len(nodes):
+            return number
+        if first_tried + key.tried > len(tried):
             return number
         if not 0 <= key.first <= key.next_start or max(key.first, key.rows) > _MOST:
             return number
@@ -41,7 +43,7 @@ def wrong_key(keys, threads, nodes, instructions, variables, lengths):
             if key.start >= key.first + key.rows:
                 return number
             taken = key.next_row - key.start
-        elif key.threads or key.nodes or key.found or key.dropped:
+        elif key.threads or key.nodes or key.tried or key.found or key.dropped:
             return number
         for place in range(key.nodes):
             node = nodes[first_node + place]
@@ -64,6 +66,14 @@ def wrong_key(keys, threads, nodes, instructions, variables, lengths):
             lengths, first_node, key.nodes, key.dropped_node, key.dropped_length, taken
         ):
             return number
+        for place in range(first_tried, first_tried + key.tried):
+            if not NONE <= tried[place].at < instructions:
+                return number
+            # Each row ends with one; the last row is the attempt's second at least.
+            taken -= tried[place].at == NONE
+        if taken < 0:
+            return number
         first_thread += key.threads
         first_node += key.nodes
+        first_tried += key.tried
     return NONE

@@ -1,7 +1,8 @@
 """Instructions before rows from which attempts have failed, which later attempts need not try.
 
 They are noted for the last rows, in bits (``tried``), where conditions say the same of each
-attempt.
+attempt. Between batches they are stored with the key, so that an attempt that fails does not let
+the next one go through all of its rows again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
 from spark_cep.matcher.row_pattern.loops.condition_loop import answer_of
-from spark_cep.matcher.row_pattern.loops.tables import DONE, END, JUMP, LABEL, SAVE, SPLIT, YES
+from spark_cep.matcher.row_pattern.loops.tables import (
+    DONE,
+    END,
+    JUMP,
+    LABEL,
+    MOST_KEPT_TRIED,
+    SAVE,
+    SPLIT,
+    YES,
+)
 
 
 @inlined
@@ -18,6 +28,11 @@ def _kept_at(work, control, row):
     """Return the place of a row among those of all keys, and that of its bits."""
     place = control.first_row + control.key + row - control.base
     return place, place & (len(work.tried) - 1)
+
+
+@inlined
+def _bit(at):
+    return np.uint64(1) << np.uint64(at & 63)
 
 
 @compiled
@@ -28,7 +43,7 @@ def take_back(work, control, near, seen):
             row, at = control.start + work.seen[number].length, work.seen[number].at
             place, window = _kept_at(work, control, row)
             if work.tried_of[window] == place:
-                work.tried[window, at >> 3] &= ~np.uint8(1 << (at & 7))
+                work.tried[window, at >> 6] &= ~_bit(at)
 
 
 @inlined
@@ -38,9 +53,8 @@ def was_tried(work, control, row, at):
     if work.tried_of[window] != place:
         work.tried_of[window] = place
         work.tried[window, :] = 0
-    bit = np.uint8(1 << (at & 7))
-    was = work.tried[window, at >> 3] & bit
-    work.tried[window, at >> 3] |= bit
+    was = work.tried[window, at >> 6] & _bit(at)
+    work.tried[window, at >> 6] |= _bit(at)
     return was != 0
 
 
@@ -51,6 +65,73 @@ def forget_tried(work, control, first, end):
         place, window = _kept_at(work, control, row)
         if work.tried_of[window] == place:
             work.tried_of[window] = NONE
+
+
+@inlined
+def is_tried_kept(program, control, key):
+    """Return whether it is stored where the attempt under way, and those that failed before it,
+    have been: it may still fail, and to make it again would cost more."""
+    return (
+        program.clause[0].near != 0
+        and key.attempt != 0
+        and key.found == 0
+        and control.threads > 0
+        and (key.next_row - key.start) * len(program.instructions) > control.repeated
+    )
+
+
+@compiled
+def keep_tried(work, out, control, key):
+    """Store where attempts have been since the first row of the one under way."""
+    first, words = control.kept_tried, work.tried.shape[1]
+    done, before = first, NONE
+    for row in range(key.next_row, key.start, -1):
+        place, window = _kept_at(work, control, row)
+        if work.tried_of[window] != place:
+            # Threads that rest have not come to an instruction before the next row.
+            if row < key.next_row:
+                break
+            work.tried_of[window] = place
+            work.tried[window, :] = 0
+        end = done
+        for word in range(words):
+            changed = work.tried[window, word]
+            if before != NONE:
+                changed ^= work.tried[before, word]
+            if changed != 0:
+                for at in range(64 * word, 64 * word + 64):
+                    if changed & _bit(at) != 0 and end < first + MOST_KEPT_TRIED:
+                        out.kept_tried[end].at = at
+                        end += 1
+        if end == first + MOST_KEPT_TRIED:
+            break
+        out.kept_tried[end].at = NONE
+        done, before = end + 1, window
+    key.tried = done - first
+    control.kept_tried = done
+
+
+@compiled
+def take_up_tried(work, control, key):
+    """Note where attempts have been by what was stored of it."""
+    row = key.next_row
+    place, window = _kept_at(work, control, row)
+    work.tried_of[window] = place
+    work.tried[window, :] = 0
+    # The last one ends the last row.
+    for number in range(control.first_tried, control.first_tried + key.tried - 1):
+        at = work.held_tried[number].at
+        if at != NONE:
+            work.tried[window, at >> 6] ^= _bit(at)
+            continue
+        row -= 1
+        if row <= key.next_row - len(work.tried):
+            break
+        before = window
+        place, window = _kept_at(work, control, row)
+        work.tried_of[window] = place
+        for word in range(work.tried.shape[1]):
+            work.tried[window, word] = work.tried[before, word]
 
 
 @compiled

@@ -10,25 +10,29 @@ from __future__ import annotations
 
 from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
 from spark_cep.matcher.row_pattern.loops.condition_loop import clear, copy, take
-from spark_cep.matcher.row_pattern.loops.failed_loop import forget_tried, is_within, may_match
+from spark_cep.matcher.row_pattern.loops.failed_loop import (
+    forget_tried,
+    is_tried_kept,
+    is_within,
+    keep_tried,
+    may_match,
+    take_up_tried,
+)
+from spark_cep.matcher.row_pattern.loops.settling_loop import (
+    DONE,
+    DRAIN,
+    FULL_KEPT,
+    FULL_RESULTS,
+    last_read,
+    put,
+    room_to_settle,
+    settle,
+)
 from spark_cep.matcher.row_pattern.loops.tables import (
     CLOSED,
-    EDGE,
-    EXCLUDED,
-    GIVEN_UP,
-    MATCH,
-    MOST_AGAIN,
-    ONE_ROW,
-    PAST_LAST_ROW,
+    MOST_KEPT_TRIED,
     ROWS_LIMIT,
-    SKIP_FAILED,
-    TARGET_ABSENT,
     THREADS_LIMIT,
-    TIMED_OUT,
-    TO_FIRST,
-    TO_MATCH_START,
-    TO_NEXT_ROW,
-    TRIED_AGAIN,
     UNMATCHED,
     WITH_UNMATCHED,
     WORK_LIMIT,
@@ -43,8 +47,6 @@ from spark_cep.matcher.row_pattern.loops.thread_loop import (
     labels_of,
     run_threads,
 )
-
-DONE, _, _, _, FULL_RESULTS, FULL_LABELS, FULL_KEPT, DRAIN = range(8)
 
 
 @compiled
@@ -71,6 +73,12 @@ def run(program, programs, columns, rows, work, out, ask, controls):
             or control.kept_nodes + control.nodes > len(out.kept_nodes)
         ):  # fmt: skip
             return FULL_KEPT
+        kept = is_tried_kept(program, control, key)
+        if kept and control.kept_tried + MOST_KEPT_TRIED > len(out.kept_tried):
+            return FULL_KEPT
+        key.tried = 0
+        if kept:
+            keep_tried(work, out, control, key)
         _close(work, out, control, key)
         control.key += 1
     return DONE
@@ -95,11 +103,15 @@ def _open(program, columns, rows, work, control, key):
     control.first_node += key.nodes
     control.first_thread += key.threads
     control.nodes, control.threads, control.slots = key.nodes, key.threads, 1
+    if key.tried:
+        if program.clause[0].near:
+            take_up_tried(work, control, key)
+        control.first_tried += key.tried
     if program.clause[0].keeps and key.threads:
         _replay(program, columns, rows, work, control)
     key.time = max(key.time, control.watermark)
     control.frontier = key.next_row - 1 if key.attempt else key.first + key.rows - 1
-    control.work, control.deadline, control.failed = 0, NEVER, 0
+    control.work, control.deadline, control.failed, control.searched = 0, NEVER, 0, NONE
     control.open = 1
 
 
@@ -151,7 +163,11 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
             if key.next_start >= control.end:
                 return DONE
             again = control.failed and key.next_start < control.frontier
-            if again and not clause.near and not clause.ahead:
+            if again and not clause.ahead and control.searched < control.frontier:
+                # Of all later attempts together: none goes where another has failed.
+                control.searched = control.frontier
+                control.work += (control.frontier + 1 - key.next_start) * clause.span
+            if again and not clause.near and not clause.ahead and control.work <= clause.most_work:
                 may = may_match(
                     program, programs, columns, rows, work, ask, control, key.next_start,
                     clause.within,
@@ -162,7 +178,7 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                     if clause.rows == WITH_UNMATCHED and key.next_start >= key.covered:
                         if control.results >= len(out.results):
                             return DRAIN if control.results >= control.drain_at else FULL_RESULTS
-                        _put(out, control, UNMATCHED, key.next_start, key.next_start, 0, 0, rows)
+                        put(out, control, UNMATCHED, key.next_start, key.next_start, 0, 0, rows)
                     key.next_start += 1
                     _drop_rows(clause, control, key)
                     continue
@@ -222,19 +238,19 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
             key.attempt = 1
             key.next_row = until
         if key.found and not key.limit and len(program.ahead):
-            last = _last_read(program, work, control, key)
+            last = last_read(program, work, control, key)
             if last >= control.end:
                 return DONE
             _see(control, last)
-        status = _room_to_settle(clause, out, control, key)
+        status = room_to_settle(clause, out, control, key)
         if status != DONE:
             return status
-        _settle(program, rows, work, out, control, key)
+        settle(program, rows, work, out, control, key)
         control.failed = not (key.limit or key.found or key.dropped)
         if not control.failed and clause.near:
             forget_tried(work, control, key.start, control.frontier + 2)
             if not key.limit:
-                control.work += key.next_row - key.start
+                control.work += (key.next_row - key.start) * clause.span
         key.attempt, key.found, key.dropped, key.limit = 0, 0, 0, 0
         control.nodes, control.threads, control.slots = 0, 0, 1
         _drop_rows(clause, control, key)
@@ -255,7 +271,7 @@ def _pass_over(clause, rows, out, control, key):
             if control.results >= len(out.results):
                 key.next_start = row
                 return DRAIN if control.results >= control.drain_at else FULL_RESULTS
-            _put(out, control, UNMATCHED, row, row, 0, 0, rows)
+            put(out, control, UNMATCHED, row, row, 0, 0, rows)
         row += 1
     if row > first:
         key.next_start = row
@@ -314,142 +330,3 @@ def _is_long(clause, work, control, key):
     for place in range(control.threads):
         longest = max(longest, work.threads[place].length)
     return longest > clause.most_rows
-
-
-@compiled
-def _last_read(program, work, control, key):
-    """Return the last row that the measures of a match read; it may still have to come."""
-    last = key.start
-    if key.found_length == 0:
-        return last
-    length = key.found_length
-    labels = work.one
-    labels_of(work.nodes, key.found_node, length, labels)
-    first = length - 1
-    if program.clause[0].rows != ONE_ROW:
-        first = 0
-        _exclude(work, key.found_node, length, labels)
-    for current in range(first, length):
-        if labels[current] < EXCLUDED:
-            for number in range(len(program.ahead)):
-                place = _position(program, program.ahead[number], current, length, labels)
-                if place != NONE:
-                    last = max(last, key.start + place)
-    return min(last, control.end - 1) if control.closed else last
-
-
-@compiled
-def _position(program, ahead, current, length, labels):
-    """The row that a measure reads, counted from the match's first; ``NONE`` for none."""
-    last = length - 1 if ahead.final else current
-    left = ahead.offset
-    for number in range(last + 1):
-        at = number if ahead.first else last - number
-        variable = labels[at] & (EXCLUDED - 1)
-        if ahead.variables == NONE or program.sets[ahead.variables, variable]:
-            if left == 0:
-                return at + ahead.shift
-            left -= 1
-    return NONE
-
-
-@compiled
-def _exclude(work, node, length, labels):
-    """Mark the labels of rows between edges. From behind, the first edge ends an exclusion."""
-    inside, place = False, length
-    while node != NONE:
-        if work.nodes[node].label == EDGE:
-            inside = not inside
-        else:
-            place -= 1
-            if inside:
-                labels[place] |= EXCLUDED
-        node = work.nodes[node].previous
-
-
-@compiled
-def _room_to_settle(clause, out, control, key):
-    """Return whether there is room for all that comes of an attempt."""
-    results = control.results + 3
-    if clause.rows == WITH_UNMATCHED:
-        results += max(1, max(key.next_row, control.frontier + 1) - key.start)
-    if control.results >= control.drain_at or control.labels >= 4 * control.drain_at:
-        return DRAIN
-    if results > len(out.results):
-        return FULL_RESULTS
-    if control.labels + max(key.found_length, key.dropped_length) > len(out.labels):
-        return FULL_LABELS
-    return DONE
-
-
-@compiled
-def _put(out, control, kind, first, number, length, detail, rows):
-    result = out.results[control.results]
-    result.kind, result.first, result.number = kind, first, number
-    result.length, result.detail = length, detail
-    result.key, result.labels = control.key, control.labels
-    result.row = rows.at[control.first_row + first - control.base]
-    control.results += 1
-
-
-@compiled
-def _put_labels(work, out, control, node, length):
-    """Write the variables of a thread, behind its result."""
-    labels = out.labels[control.labels :]
-    labels_of(work.nodes, node, length, labels)
-    _exclude(work, node, length, labels)
-    control.labels += length
-
-
-@compiled
-def _settle(program, rows, work, out, control, key):
-    """Write what came of an attempt, and say where the next one begins."""
-    clause = program.clause[0]
-    start = key.start
-    after = start + 1
-    if key.limit:
-        _put(out, control, GIVEN_UP, start, 0, 0, key.limit, rows)
-        seen = key.next_row - start
-        after = start + max(1, seen // TRIED_AGAIN)
-        if key.limit == THREADS_LIMIT and seen * clause.most_threads > MOST_AGAIN:
-            after = key.next_row
-        if key.limit == WORK_LIMIT:
-            after = max(after, min(control.frontier + 1, control.end))
-    elif key.found:
-        _match(program, rows, work, out, control, key)
-        return
-    elif key.dropped:
-        deadline = rows.time[rows.at[control.first_row + start - control.base]] + clause.within
-        _put(out, control, TIMED_OUT, start, 0, key.dropped_length, deadline, rows)
-        _put_labels(work, out, control, key.dropped_node, key.dropped_length)
-    if clause.rows == WITH_UNMATCHED:
-        for row in range(max(start, key.covered), after):
-            _put(out, control, UNMATCHED, row, row, 0, 0, rows)
-    key.next_start = after
-
-
-@compiled
-def _match(program, rows, work, out, control, key):
-    clause = program.clause[0]
-    length, start = key.found_length, key.start
-    labels = control.labels
-    _put(out, control, MATCH, start, control.number, length, 0, rows)
-    _put_labels(work, out, control, key.found_node, length)
-    key.matches = control.number
-    key.next_start = start + 1
-    if length == 0:
-        return
-    key.covered = max(key.covered, start + length)
-    if clause.skip == PAST_LAST_ROW:
-        key.next_start = start + length
-    elif clause.skip != TO_NEXT_ROW:
-        place = NONE
-        for at in range(length):
-            variable = out.labels[labels + at] & (EXCLUDED - 1)
-            if program.sets[clause.target, variable] and (clause.skip != TO_FIRST or place == NONE):
-                place = at
-        if place > 0:
-            key.next_start = start + place
-        else:
-            fault = TARGET_ABSENT if place == NONE else TO_MATCH_START
-            _put(out, control, SKIP_FAILED, start, control.number, 0, fault, rows)

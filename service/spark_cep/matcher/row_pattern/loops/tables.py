@@ -18,7 +18,8 @@ INSTRUCTION = record(
     code="i4", first="i4", second="i4", first_distinction="i4", end_distinction="i4"
 )
 #: The condition of a variable: ``bits`` that must be set, and the rest as ``TEST``; those up to
-#: ``end_near`` read nothing but rows at a distance. ``cost``: the steps of work of a row taken.
+#: ``end_near`` read nothing but rows at a distance. ``cost``: the steps of work of a row whose bits
+#: are set.
 VARIABLE = record(bits="i8", first_test="i4", end_test="i4", end_near="i4", cost="i4")
 OF_BIT, OF_PROGRAM, OF_PYTHON, OF_ALL, OF_ANY, PAST_NO, PAST_YES = range(7)
 #: A part of a condition, which leaves an answer (``NO``, ``YES``, ``OPEN``) on a stack: a bit, a
@@ -58,20 +59,22 @@ TO_NEXT_ROW, PAST_LAST_ROW, TO_FIRST, TO_LAST = range(4)
 #: registers of a thread; ``keeps``: whether it keeps any, or aggregates. ``near``: whether a failed
 #: attempt says that later ones fail from the same instruction and row. ``ahead``: whether
 #: conditions read rows behind theirs, so that an attempt may be open where it cannot match any
-#: more.
+#: more. Steps of work: ``step`` of a thread at an instruction, ``span`` of a row where they are not
+#: counted one by one.
 CLAUSE = record(
     within="i8", most_rows="i8", most_threads="i8", most_work="i8", reach="i8", first_bits="i8",
-    rows="i4", skip="i4", target="i4", words="i4", keeps="u1", near="u1", ahead="u1",
+    step="i8", span="i8", rows="i4", skip="i4", target="i4", words="i4", keeps="u1", near="u1",
+    ahead="u1",
 )  # fmt: skip
 
 #: A key. Rows are numbered from the first that it ever had; those from ``first`` on are kept.
 #: ``attempt`` is 1 where one is under way; ``found``, ``dropped`` and ``limit`` (1: rows, 2:
-#: threads, 3: work) are of that. Nodes count from the key's first.
+#: threads, 3: work) are of that. Nodes count from the key's first. ``tried``: how many ``TRIED``.
 KEY = record(
     **dict.fromkeys(
         (
             "first", "rows", "matches", "covered", "next_start", "time", "start", "next_row",
-            "threads", "nodes",
+            "threads", "nodes", "tried",
         ),
         "i8",
     ),
@@ -89,6 +92,11 @@ THREAD = record(at="i4", node="i4", length="i4", slot="i4")
 #: A row taken as a variable, or ``EDGE``, behind ``previous``.
 NODE = record(previous="i4", label="i4")
 EDGE = -1
+#: An instruction that attempts have come to before a row and not before the next one, or before
+#: that and not before the row; ``NONE`` ends a row. Rows stand from the last to the first.
+TRIED = record(at="i4")
+#: Of a key so many at most are kept: those of the last rows.
+MOST_KEPT_TRIED = 1 << 16
 #: A thread that was seen at an instruction, and the one before it in its list.
 SEEN = record(at="i4", node="i4", length="i4", slot="i4", next="i4")
 
@@ -106,7 +114,9 @@ TRIED_AGAIN = 16
 MOST_AGAIN = 500_000
 TARGET_ABSENT, TO_MATCH_START = 0, 1
 #: What was found. ``row`` is the place of row number ``first`` among all rows, ``labels`` that of
-#: its variables among all labels; ``detail``: deadline, limit or fault.
+#: its variables among all labels; ``detail``: deadline, limit or fault. ``number``: of a match, or
+#: how many rows a timeout does not list; the variables of those that it lists stand before their
+#: places, counted from its first.
 RESULT = record(
     first="i8", number="i8", row="i8", labels="i8", detail="i8", key="i4", length="i4", kind="i4"
 )
@@ -114,14 +124,18 @@ RESULT = record(
 EXCLUDED = 1 << 16
 
 #: Where a run stands. One row. ``frontier`` is the last row of the key that an attempt has seen,
-#: ``work`` what it has cost so far, or the time ``deadline``. ``failed``: the last attempt has.
+#: ``work`` what it has cost so far, or the time ``deadline``. ``failed``: the last attempt has;
+#: ``searched``: the ``frontier`` up to which the rows behind its start were counted.
+#: ``repeated``: instructions times rows of an attempt up to which it is rather made again than
+#: stored where it has been.
 CONTROL = record(
     **dict.fromkeys(
         (
             "key", "open", "closed", "watermark", "first_row", "base", "end", "threads", "nodes",
             "slots", "serial", "results", "labels", "kept_threads", "kept_nodes", "first_thread",
             "first_node", "drain_at", "ended", "known", "number", "start", "frontier",
-            "work", "deadline", "failed",
+            "work", "deadline", "failed", "searched",
+            "first_tried", "kept_tried", "repeated",
         ),
         "i8",
     )
@@ -168,6 +182,7 @@ class RowPatternWork(NamedTuple):
     keys: Table
     held_threads: Table
     held_nodes: Table
+    held_tried: Table
     threads: Table
     following: Table
     stack: Table
@@ -182,7 +197,7 @@ class RowPatternWork(NamedTuple):
     values: Table
     one: I64
     other: I64
-    tried: Flags
+    tried: NDArray[np.uint64]
     tried_of: I64
 
 
@@ -193,3 +208,4 @@ class Out(NamedTuple):
     labels: NDArray[np.int32]
     kept_threads: Table
     kept_nodes: Table
+    kept_tried: Table

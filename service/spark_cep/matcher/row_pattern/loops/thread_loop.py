@@ -84,7 +84,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 ):
                     break
             else:
-                steps += 1
+                steps += program.clause[0].step
                 if steps > program.clause[0].most_work:
                     key.limit = WORK_LIMIT
                     control.work = steps
@@ -100,6 +100,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                     place = rows.at[control.first_row + row - control.base]
                     if rows.bits[place] & condition.bits != condition.bits:
                         break
+                    steps += condition.cost
                     if nodes >= len(work.nodes):
                         take_back(work, control, near, seen)
                         return FULL_NODES
@@ -124,7 +125,6 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                     if answer == OPEN:
                         rests = True
                     else:
-                        steps += condition.cost
                         node, slot = nodes, taken
                         nodes += 1
                         slots += keeps

@@ -17,7 +17,7 @@ It also returns when it meets a combination of answers of which nobody has said 
 
 from __future__ import annotations
 
-from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
+from spark_cep.columns.compilation import NEVER, NONE, compiled, inlined
 from spark_cep.matcher.steps.loops.accumulators import begin, has_room, sweep
 from spark_cep.matcher.steps.loops.collector import collect
 from spark_cep.matcher.steps.loops.event_loop import add_up, apply, resolved
@@ -63,7 +63,9 @@ def run(plans, programs, columns, work, tables, ask, controls):
                 fed = work.feed[control.position]
                 event_class = plans.classes[fed.event_class]
                 tally = tables.tallies[instance.rule]
-                if (control.partials + 1) * rule.most_cost > rule.most_work:
+                if (
+                    control.partials + 1
+                ) * rule.most_cost + control.held_bound * rule.held_cost > rule.most_work:
                     limit_work(fed.event, event_class, rule, plans, tables, tally, control)
                     if control.paused:
                         control.position += 1
@@ -79,10 +81,12 @@ def run(plans, programs, columns, work, tables, ask, controls):
                     return RESOLVE
                 tally.events += 1
                 tally.tested += control.partials + 1
+                nodes = control.nodes
                 apply(
                     fed.event, time, event_class, rule, plans, programs, columns, work, tables,
                     ask, tally, control,
                 )  # fmt: skip
+                control.held_bound += control.nodes - nodes
                 control.overworked = 0
             control.position += 1
         control.open = 0
@@ -124,7 +128,8 @@ def _has_room(rule, plans, tables, control):
 @compiled
 def _open(instance, work, tables, control):
     held, partials = work.held, tables.partials
-    control.deadline = FOREVER
+    # It may be sooner than that of any partial match: something is to be looked at again.
+    control.deadline = instance.deadline
     control.partials = 0
     for row in range(instance.first_partial, instance.end_partial):
         partials[control.partials] = held[row]
@@ -139,6 +144,7 @@ def _open(instance, work, tables, control):
     control.paused = instance.paused
     control.limited = instance.limited
     control.events_bound = instance.events_bound
+    control.held_bound = (control.partials + control.finished) * control.events_bound
     control.position = instance.first_event
     control.first_node = control.nodes
     control.live_nodes = 0

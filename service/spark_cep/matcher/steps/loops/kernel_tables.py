@@ -11,18 +11,23 @@ DROP_OLDEST, REJECT_NEW, PAUSE_RULE = 0, 1, 2
 UNCHANGED, STOPS, TAKES = 1, 2, 4
 PASS = -1
 SKIP_FAILED, LIMIT_REACHED, MATCH_LIMIT_REACHED, WORK_LIMIT_REACHED = 0, 1, 2, 3
+#: Of what is held beyond the limit of work, so much more is dropped, one part of so many, that it
+#: is not counted again at each event.
+SPARE_PART = 8
 #: Values of ``NODE.matched``, of the sequence of events that ends there: it is in no match, a match
 #: begins with it, it is a match. What stands before a node that is in a match is in it, too.
 NOT_MATCHED, MATCHED_WITH_MORE, MATCHED = 0, 1, 2
 
 #: A rule. A missing duration is ``FOREVER``, a missing time ``NEVER``; ``tables`` go on at its
 #: ``first_state``, ``first_condition`` and ``first_accumulator``; ``distinct`` accumulators are of
-#: COUNT(DISTINCT).
+#: COUNT(DISTINCT). Of work, ``most_cost`` is the most of a partial match, ``held_cost`` that of an
+#: event that one has taken.
 RULE = record(
     window="i8", cooldown="i8", effective_from="i8", most_partials="i8", most_events="i8",
     most_matches="i8", start="i4", first_state="i4", first_condition="i4", conditions="i4",
     skip="i4", skip_step="i4", on_limit="i4", first_accumulator="i4", accumulators="i4",
     distinct="i4", error_on_miss="u1", step_gaps="u1", sparse="u1", most_work="i8", most_cost="i8",
+    held_cost="i8",
 )  # fmt: skip
 #: What an accumulator takes: see :data:`spark_cep.programs.loops.expression_loop.LOOK`.
 ACCUMULATOR = record(function="i4", step="i4", column="i4", offset="i4", double="u1")
@@ -83,7 +88,7 @@ CONTROL = record(
             "need_nodes", "need_partials", "need_finished", "need_matches", "need_timeouts",
             "need_failures", "need_kept_partials", "need_kept_finished",
             "totals", "spare_totals", "first_spare", "branches", "overworked", "opening",
-            "need_totals", "need_accumulators", "need_branches",
+            "held_bound", "need_totals", "need_accumulators", "need_branches",
             "unresolved_state", "unresolved_answers",
         ),
         "i8",

@@ -20,6 +20,7 @@ from spark_cep.matcher.steps.loops.kernel_tables import (
     PAUSE_RULE,
     REJECT_NEW,
     SKIP_FAILED,
+    SPARE_PART,
     TO_FIRST,
     TO_NEXT,
     WORK_LIMIT_REACHED,
@@ -259,23 +260,33 @@ def limit_work(event, event_class, rule, plans, tables, tally, control):
     applied."""
     partials, costs, first = tables.partials, plans.costs, event_class.first_asked
     opening = costs[first + rule.start]
-    found = opening
+    asked = opening
     for row in range(control.partials):
-        found += costs[first + partials[row].state]
+        asked += costs[first + partials[row].state]
+    if asked + control.held_bound * rule.held_cost > rule.most_work:
+        held = _held_back(tables, control)
+        for row in range(control.partials):
+            held += _new_nodes(partials[row].last, tables, control)
+        control.held_bound = held
+    found = asked + control.held_bound * rule.held_cost
     if found <= rule.most_work:
         return
+    most = rule.most_work - control.held_bound * rule.held_cost // SPARE_PART
     before = control.partials
-    work, kept, begin = opening, 0, 0
+    held = _held_back(tables, control)
+    work, kept, begin = opening + held * rule.held_cost, 0, 0
+    oldest_first = rule.on_limit == REJECT_NEW
+    while kept < before and rule.on_limit != PAUSE_RULE:
+        row = kept if oldest_first else before - kept - 1
+        taken = _new_nodes(partials[row].last, tables, control)
+        work += costs[first + partials[row].state] + taken * rule.held_cost
+        if work > most:
+            break
+        kept += 1
+        held += taken
+    control.held_bound = held
     if rule.on_limit == DROP_OLDEST:
-        begin = before
-        while begin and work + costs[first + partials[begin - 1].state] <= rule.most_work:
-            begin -= 1
-            work += costs[first + partials[begin].state]
-        kept = before - begin
-    elif rule.on_limit == REJECT_NEW:
-        while kept < before and work + costs[first + partials[kept].state] <= rule.most_work:
-            work += costs[first + partials[kept].state]
-            kept += 1
+        begin = before - kept
     for row in range(kept):
         partials[row] = partials[begin + row]
     control.partials = kept
@@ -292,6 +303,28 @@ def limit_work(event, event_class, rule, plans, tables, tally, control):
     # What is let go skips more.
     _release(rule, tables, control)
     _refresh_deadline(partials, control)
+
+
+@compiled
+def _held_back(tables, control):
+    """Mark the events taken of complete matches that are held back; returns how many."""
+    control.serial += 1
+    held = 0
+    for row in range(control.finished):
+        held += _new_nodes(tables.finished[row].last, tables, control)
+    return held
+
+
+@compiled
+def _new_nodes(last, tables, control):
+    """Mark the events taken of a chain that no marked chain has; returns how many."""
+    nodes, serial = tables.nodes, control.serial
+    count, row = 0, last
+    while row != NONE and nodes[row].mark != serial:
+        nodes[row].mark = serial
+        count += 1
+        row = nodes[row].previous
+    return count
 
 
 @compiled

@@ -3,7 +3,8 @@
 Spark's layout: ``metadata`` (the query's id), ``offsets/N`` (what batch N reads, and with how many
 state partitions; written before it runs), ``commits/N`` (batch N is done), ``state`` (versions of
 the state; batch N reads version N and writes N + 1). Beside it, of ours: ``rules``
-(:mod:`spark_cep.pipeline.driver.rules.rule_log`).
+(:mod:`spark_cep.pipeline.driver.rules.rule_log`) and ``clock``
+(:mod:`spark_cep.pipeline.driver.checkpoint.clock_resets`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from spark_cep.config import Settings
 from spark_cep.errors import StateError
+from spark_cep.observability.logs import logger
 from spark_cep.pipeline.driver.checkpoint.local_files import damaged, missing, parsed_lines
 from spark_cep.pipeline.driver.checkpoint.state_faults import OTHER_JOB
 from spark_cep.pipeline.driver.control.control_file import start_of, topics_of
@@ -28,6 +30,7 @@ from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.spark.local_folder import local_folder
 from spark_cep.pipeline.spark.private_api import hadoop_conf, jvm
 
+_log = logger(__name__)
 _MANAGERS = "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager$"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -155,6 +158,11 @@ class CheckpointFiles:
             start=start_of(offset),
         )
 
+    def planned_at(self, batch: int) -> int:
+        """When a batch was planned, in ms since 1970. StateError as :meth:`position`."""
+        head, *_ = self.parsed(f"offsets/{batch}", after=1)
+        return int(head["batchTimestampMs"])
+
     def offset(self, batch: int) -> SourceOffset | None:
         """The offset at which a batch ends; ``None`` when it is not there: Spark deletes old ones.
         StateError when it is damaged."""
@@ -245,7 +253,9 @@ def check_position(
             f" `spark-cep rescale --partitions {wanted}` first, or set it back to {there}"
         )
     remade = [t for t in topics if ids.get(t) != position.topics.get(t, ids.get(t))]
-    if remade and settings.source.fail_on_data_loss:
+    if remade and not settings.source.fail_on_data_loss:
+        _log.error("input_replaced", topics=remade)
+    elif remade:
         raise StateError(
             f"{', '.join(remade)}: deleted and created again since the checkpoint was written, so"
             " its offsets are not those of the records that are there now: start from a new"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -115,21 +116,35 @@ def read_state(
             session.stop()
 
 
+def stored_watermark(spark: SparkSession, location: str, batch: int) -> int:
+    """The watermark at the end of a committed batch, in milliseconds; all key groups have the same.
+    Raises as :func:`read_state`."""
+    group = _variable(spark, location, batch, "group").select(F.col("value.value").alias("state"))
+    found = group.first()
+    if found is None:
+        raise StateError(f"{location}: the state is empty")
+    return StoredGroup(bytes(found.state)).watermark
+
+
+def _variable(spark: SparkSession, location: str, batch: int, name: str) -> DataFrame:
+    """A state variable as it was at the end of a batch."""
+    options = {"path": location, "stateVarName": name, "batchId": str(batch)}
+    state = spark.read.format("statestore").options(**options).load()
+    if "label" not in state.select("key.*").columns:
+        raise StateError(
+            f"{location} is of another job or of another version of the service:"
+            " read it with the version that wrote it"
+        )
+    return state.withColumn("label", F.col("key.label"))
+
+
 def _read(spark: SparkSession, location: str, position: Position, key: str | None) -> StateReport:
     spark = spark.newSession()
     # Unlike those of the job, rows are as large as buckets are.
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BYTES_TOGETHER))
 
-    def variable(name: str) -> DataFrame:
-        options = {"path": location, "stateVarName": name, "batchId": str(position.committed)}
-        state = spark.read.format("statestore").options(**options).load()
-        if "label" not in state.select("key.*").columns:
-            raise StateError(
-                f"{location} is of another job or of another version of the service:"
-                " read it with the version that wrote it"
-            )
-        return state.withColumn("label", F.col("key.label"))
-
+    assert position.committed is not None
+    variable = partial(_variable, spark, location, position.committed)
     groups = variable("group").select(
         F.expr(GROUP_SQL).alias("key_group"),
         "partition_id",
@@ -229,9 +244,9 @@ class _BucketReader:
         return pack([row["key_group"], row["name"], size, shares, of_key])
 
     def _of_key(self, group: StoredGroup, row: dict[str, Any]) -> Iterator[list[Any]]:
-        for rule, partial in group.of_key(row["bucket"], row["changes"], self.key):
-            events = [[taken.step, *taken.event.at] for taken in partial.last.chain()]
+        for rule, held in group.of_key(row["bucket"], row["changes"], self.key):
+            events = [[taken.step, *taken.event.at] for taken in held.last.chain()]
             yield [
-                rule.id, rule.version, rule.fingerprint, row["key_group"], partial.first.time,
-                partial.deadline, events[::-1],
+                rule.id, rule.version, rule.fingerprint, row["key_group"], held.first.time,
+                held.deadline, events[::-1],
             ]  # fmt: skip

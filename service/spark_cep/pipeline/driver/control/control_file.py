@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ _RUN: Final = "run"
 _RULES: Final = "rules"
 _START: Final = "start"
 _TOPICS: Final = "topics"
+_RESET: Final = "reset"
 
 
 class ControlFile:
@@ -42,12 +44,19 @@ class ControlFile:
         self._lower_bound: int | None = None
         self._record = ControlRecord(())
         self._rules: str | None = None
+        self._reset: dict[str, int] | None = None
         self._unwritten: str | None = None
 
     def start_at(self, offsets: Ends) -> None:
         """The job begins at these offsets of the input: they are told until :meth:`begun`, so that
         they are in the offset log of its first batch. Raises as :meth:`write`."""
         self._start = offsets
+        self._write(self._record)
+
+    def reset_clock(self, number: int, to: int) -> None:
+        """The newest reset of the clock in the checkpoint. It is told from now on, and done by the
+        first batch that is told another one than the batch before. Raises as :meth:`write`."""
+        self._reset = {"number": number, "to": to}
         self._write(self._record)
 
     def begun(self) -> None:
@@ -76,6 +85,8 @@ class ControlFile:
         }
         if self._rules is not None:
             content[_RULES] = self._rules
+        if self._reset is not None:
+            content[_RESET] = self._reset
         if self._start is not None:
             content[_START] = nested(self._start)
         self._unwritten = json.dumps(content, sort_keys=True)
@@ -99,13 +110,23 @@ def record_between(start: SourceOffset, end: SourceOffset) -> ControlRecord | No
     """The control record of a batch; ``None`` for one that is told nothing new."""
     if end.control == start.control:
         return None
-    return ControlRecord.from_json(end.control[_CLOCK])
+    record = ControlRecord.from_json(end.control[_CLOCK])
+    reset = end.control.get(_RESET)
+    if reset is None or reset == start.control.get(_RESET):
+        return record
+    return replace(record, reset_to=reset["to"])
 
 
 def start_of(offset: SourceOffset) -> Ends | None:
     """The offsets at which the job begins, if this offset is that of its first batch."""
     start = offset.control.get(_START)
     return None if start is None else by_partition(start)
+
+
+def reset_of(offset: SourceOffset) -> int:
+    """The number of the newest reset of the clock that a batch up to this one was told; 0: none."""
+    number: int = offset.control.get(_RESET, {"number": 0})["number"]
+    return number
 
 
 def topics_of(offset: SourceOffset) -> dict[str, str]:

@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 from spark_cep.pipeline.driver.control.control_file import newest, record_between
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import write_atomically
-from spark_cep.pipeline.read.ranges import Range, records_of
+from spark_cep.pipeline.read.ranges import Range, records_left, records_of
 from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
 from spark_cep.pipeline.spark.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
@@ -59,8 +59,9 @@ class DriverFiles(NamedTuple):
 
 #: Where the first batch begins, if it is not done, is the last of the three.
 _Planning = tuple["Settings", DriverFiles, Ends | None]
-#: librdkafka's properties, what packs, and the number of key groups.
-_Reading = tuple[dict[str, Any], PackBatch, int]
+#: librdkafka's properties, whether lost records are an error, what packs, and the number of key
+#: groups.
+_Reading = tuple[dict[str, Any], bool, PackBatch, int]
 
 
 def input_packets(
@@ -74,7 +75,8 @@ def input_packets(
     first batch begins, if it is not done."""
     # Spark warns of two with the same name.
     name = f"spark_cep_input_{next(_numbers)}"
-    reading = (settings.reader_config(), pack, settings.state.key_groups)
+    fail = settings.source.fail_on_data_loss
+    reading = (settings.reader_config(), fail, pack, settings.state.key_groups)
     spark.dataSource.register(input_source(name, (settings, files, start), reading))
     return spark.readStream.format(name).load()
 
@@ -181,13 +183,14 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        config, pack, groups = _made(self._reading)
+        config, fail, pack, groups = _made(self._reading)
         part: _Part = partition.value
         if part.control is not None:
             kind = PacketKind.CONTROL
             yield packet_rows([(group, kind, part.control) for group in range(groups)])
         if part.range is not None:
-            yield from pack(records_of(part.range, config))
+            read = records_of if fail else records_left
+            yield from pack(read(part.range, config))
 
 
 @lru_cache(maxsize=1)

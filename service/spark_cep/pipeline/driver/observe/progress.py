@@ -14,7 +14,14 @@ from spark_cep.observability import metric_names as names
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.wire.control import Partition
-from spark_cep.pipeline.wire.reports import Count, Counts, PartitionRead, ProcessMemory, Report
+from spark_cep.pipeline.wire.reports import (
+    Count,
+    Counts,
+    LostRecords,
+    PartitionRead,
+    ProcessMemory,
+    Report,
+)
 
 
 @dataclass
@@ -31,6 +38,8 @@ class BatchReport:
     partitions_read: list[PartitionRead] = field(default_factory=list)
     #: Partial matches that went with a changed or removed rule, by rule id and version.
     gone: Counter[tuple[str, int]] = field(default_factory=Counter)
+    #: Those that ended as the clock was set back.
+    ended: Counter[tuple[str, int]] = field(default_factory=Counter)
     #: In how many key groups a version that drains has nothing to do any more, by fingerprint.
     drained: Counter[str] = field(default_factory=Counter)
     #: How many matches there are of each event time, to 3 % of their age.
@@ -41,6 +50,8 @@ class BatchReport:
     beginning: dict[tuple[str, int], int] = field(default_factory=dict)
     #: What tasks said of their processes.
     processes: list[ProcessMemory] = field(default_factory=list)
+    #: Records that were deleted before they were read, in the order of offsets.
+    lost: list[LostRecords] = field(default_factory=list)
 
     def by_labels(self, what: Count) -> dict[tuple[str, ...], int]:
         """A count by the values of its labels."""
@@ -54,12 +65,14 @@ class BatchReport:
 def merge(batch: int, seconds: float, reports: Iterable[bytes]) -> BatchReport:
     """The reports that writers passed on, as one."""
     merged = BatchReport(batch, seconds)
+    lost: list[LostRecords] = []
     for packet in reports:
         report = Report.decode(packet)
         merged.counts.update(report.counts)
         merged.live.update(report.live)
         merged.partitions_read += report.partitions_read
         merged.processes += report.processes
+        lost += report.lost
         for at, number in report.match_times:
             merged.match_times[at] += number
         merged.drained.update(report.drained)
@@ -67,10 +80,24 @@ def merge(batch: int, seconds: float, reports: Iterable[bytes]) -> BatchReport:
         merged.beginning |= report.beginning
         for rule, version, live in report.gone:
             merged.gone[rule, version] += live
+        for rule, version, live in report.ended:
+            merged.ended[rule, version] += live
         if report.time is not None:
             merged.watermark = report.time.watermark
             merged.maxima = list(report.time.partitions.items())
+    merged.lost = _adjoining_as_one(lost)
     return merged
+
+
+def _adjoining_as_one(lost: Iterable[LostRecords]) -> list[LostRecords]:
+    """What several tasks met of a partition, as one where there is nothing between."""
+    found: list[LostRecords] = []
+    for each in sorted(lost):
+        if found and found[-1][:2] == each[:2] and found[-1].end == each.start:
+            found[-1] = found[-1]._replace(end=each.end)
+        else:
+            found.append(each)
+    return found
 
 
 #: Each count by its metric, whose labels are the count's own.
@@ -78,6 +105,7 @@ _COUNTERS: Final[Mapping[Count, names.Counter]] = {
     Count.RECORDS: names.RECORDS_CONSUMED,
     Count.BYTES: names.BYTES_CONSUMED,
     Count.TOMBSTONES: names.TOMBSTONES,
+    Count.LOST: names.RECORDS_LOST,
     Count.RELEVANT_EVENTS: names.EVENTS_RELEVANT,
     Count.LATE_EVENTS: names.LATE_EVENTS,
     Count.EVENTS: names.RULE_EVENTS,

@@ -127,7 +127,7 @@ def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
                 f"inputs.{name}.topics: {', '.join(missing)} do not exist on"
                 f" {settings.kafka.bootstrap_servers};"
                 + (f" did you mean {meant}?" if meant else "")
-                + f" there are: {listed(existing)}"
+                + f" there are: {listed(existing, like=missing[0])}"
             )
         if not matching:
             raise ConfigurationError(

@@ -189,6 +189,14 @@ class RuleStatus:
         self._waiting, self._beginning = report.waiting, report.beginning
         if report.gone:
             self._log_gone(report)
+        for (rule, version), ended in report.ended.items():
+            with bound(rule=rule):
+                _log.warning(
+                    "rule_state_dropped",
+                    version=version,
+                    partial_matches=ended,
+                    reason="held events later than the time that the clock was set back to",
+                )
         # One that was committed and failed after all comes again.
         self._counted = max(self._counted, report.batch)
 

@@ -1,0 +1,337 @@
+"""``spark-cep backtest``: rules over recorded events, and what a change of them would do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from enum import Enum
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.terminal import err, out
+from spark_cep.durations import DurationError, parse_duration
+from spark_cep.errors import ConfigurationError, printable, rendered
+
+if TYPE_CHECKING:
+    from spark_cep.backtest.expectations import Verdict
+    from spark_cep.backtest.on_spark import SparkReplay
+    from spark_cep.backtest.replay import Replay
+    from spark_cep.backtest.report import Report
+    from spark_cep.config import Settings
+    from spark_cep.recorded.events import RecordedEvents
+    from spark_cep.rules.rule_set import RuleSet
+
+
+class Form(Enum):
+    """The forms of files of results."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+class End(Enum):
+    """Where time stands at the end of the events."""
+
+    WAIT = "wait"
+    DECIDE = "decide"
+
+
+def backtest(
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules", "-r", help="A rule file, or a folder of them; default: those of --config."
+        ),
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="FILE|FOLDER|TOPIC",
+            help="Avro container, Parquet, JSON lines or CSV files, folders of them, or a topic of"
+            " --config; INPUT=… where there are several inputs. Default: the topics of --config.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", help="The job's settings, a YAML file.", dir_okay=False),
+    ] = None,
+    schema: Annotated[
+        list[str] | None,
+        typer.Option("--schema", "-s", metavar="FILE", help="Avro schema file of the events."),
+    ] = None,
+    event_time: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--event-time",
+            metavar="COLUMN[:UNIT]",
+            help="Column of the event time; unit: millis, micros, seconds or iso.",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Events from this time on.")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Events before this time.")
+    ] = None,
+    disorder: Annotated[
+        str | None,
+        typer.Option(
+            "--allowed-disorder",
+            metavar="DURATION",
+            help="As time.allowed_disorder, which is the default.",
+        ),
+    ] = None,
+    at_end: Annotated[
+        End,
+        typer.Option(
+            "--at-end",
+            help="`wait`: time stands at the last event; `decide`: all deadlines pass.",
+        ),
+    ] = End.WAIT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write results to this folder.", file_okay=False),
+    ] = None,
+    form: Annotated[
+        Form, typer.Option("--format", "-f", help="The form of the files of results.")
+    ] = Form.JSONL,
+    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
+    expect: Annotated[
+        Path | None,
+        typer.Option("--expect", help="Hold results against this YAML file.", dir_okay=False),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", help="Write a JUnit file about --expect.", dir_okay=False),
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare",
+            metavar="OTHER_RULES",
+            help="Also run these rules, the new ones, and show what differs.",
+        ),
+    ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master", help="Run on this Spark master, as local[4]; default: in this process."
+        ),
+    ] = None,
+) -> None:
+    """Run rules over recorded events, with the decoder and matcher of the job. Files need neither
+    Kafka nor the registry. Exit code 1: not as --expect says."""
+    from spark_cep.backtest.expectations import Expectations, read_expectations
+    from spark_cep.backtest.replay import Replay, run_settings
+    from spark_cep.cli.authoring import backtest_text
+    from spark_cep.config import load
+
+    if junit is not None and expect is None:
+        raise typer.BadParameter("--junit is about --expect, which is not given")
+    if compare is not None and (expect, output, master) != (None, None, None):
+        raise typer.BadParameter("--compare goes with neither --expect, --output nor --master")
+    settings = None if config is None else load(config)
+    chosen = _rules(rules, settings)
+    expected = None if expect is None else Expectations(read_expectations(expect, chosen))
+    with ExitStack() as stack:
+        events = _events(chosen, given or [], settings, schema, event_time, start, end, stack)
+        for note in events.notes:
+            err.print(f"note: {printable(note)}", markup=False)
+        run = run_settings(settings, None if disorder is None else _duration(disorder))
+        replay = Replay(chosen, events, run)
+        _warn(replay)
+        if compare is not None:
+            other = Replay(_rules(compare, None), events, run)
+            _warn(other)
+            found = _compared(replay, other, events, at_end)
+            if as_json:
+                typer.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+            else:
+                backtest_text.show_comparison(found, out)
+            return
+        keeps = output is not None or expected is not None
+        runs = replay if master is None else _on_spark(replay, master, keeps, stack)
+        report = _run(runs, chosen, events, at_end, output, form, expected)
+    verdicts = [] if expected is None else [*expected.verdicts()]
+    if as_json:
+        made = report.as_json()
+        if expected is not None:
+            made["expectations"] = [_verdict(each) for each in verdicts]
+        typer.echo(json.dumps(made, indent=2, ensure_ascii=False))
+    else:
+        backtest_text.show(report, out)
+        backtest_text.show_verdicts(verdicts, out)
+        if output is not None:
+            out.print(f"\nResults are in {output}", markup=False)
+    if junit is not None:
+        _save(junit, verdicts, str(expect), report.seconds)
+    if any(each.failed for each in verdicts):
+        sys.exit(NOT_AS_EXPECTED)
+
+
+#: What a CI system takes for failed tests.
+NOT_AS_EXPECTED = int(ExitCode.JOB_FAILED)
+
+
+def _rules(path: Path | None, settings: Settings | None) -> RuleSet:
+    from spark_cep.cli.checking import read_existing
+    from spark_cep.rules.rule_set import valid
+
+    if path is not None:
+        return read_existing(path)
+    if settings is None:
+        raise ConfigurationError(
+            "there are no rules to run: give a rule file or a folder with --rules, or --config"
+        )
+    from spark_cep.rules.sources.configured import examined
+
+    return valid(examined(settings))
+
+
+def _events(
+    rules: RuleSet,
+    given: Sequence[str],
+    settings: Settings | None,
+    schema: Sequence[str] | None,
+    event_time: Sequence[str] | None,
+    start: str | None,
+    end: str | None,
+    stack: ExitStack,
+) -> RecordedEvents:
+    from spark_cep.recorded.opening import open_events, window_of
+
+    window = window_of(start, end)
+    topics = [each for each in given if settings is not None and not Path(each).exists()]
+    topics = [each for each in topics if _is_topic(each, settings)]
+    if given and not topics:
+        rules_read = [one.rule for one in rules.running]
+        events = open_events(rules_read, given, settings, schema or (), event_time or ())
+        return events.within(window)
+    if settings is None:
+        raise ConfigurationError(
+            "there are no events to read: name files or folders with --input, or give the job's"
+            " settings with --config to read its topics"
+        )
+    if len(given) > 1:
+        raise ConfigurationError(
+            "--input: one topic, or files and folders; without --input all topics of the inputs"
+            " are read"
+        )
+    from spark_cep.recorded.topics import open_topics
+
+    return open_topics(settings, window, stack, topics[0] if topics else None)
+
+
+def _is_topic(name: str, settings: Settings | None) -> bool:
+    inputs = [] if settings is None else settings.inputs.values()
+    return any(name in source.topics_of([name]) for source in inputs)
+
+
+def _duration(text: str) -> int:
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise typer.BadParameter(str(error), param_hint="'--allowed-disorder'") from None
+
+
+def _warn(replay: Replay) -> None:
+    for warning in rendered(replay.warnings, "warning: "):
+        err.print(f"{warning}\n", markup=False)
+
+
+def _on_spark(replay: Replay, master: str, keeps: bool, stack: ExitStack) -> SparkReplay:
+    from spark_cep.backtest.on_spark import SparkReplay, spark_context
+
+    spark = stack.enter_context(spark_context(master))
+    return SparkReplay(replay, spark, keeps_results=keeps)
+
+
+def _run(
+    replay: Replay | SparkReplay,
+    rules: RuleSet,
+    events: RecordedEvents,
+    at_end: End,
+    output: Path | None,
+    form: Form,
+    expected: Any,
+) -> Report:
+    from spark_cep.backtest.report import Report
+    from spark_cep.backtest.result_files import FileForm, result_files
+
+    report = Report.of(rules)
+    began = monotonic()
+    with result_files(output, FileForm(form.value)) as files, _progress(events) as moved:
+        for found in replay.run(at_end.value):
+            report.add(found)
+            if files is not None:
+                files.write(found)
+            if expected is not None:
+                expected.add(found)
+            moved(found.read, report.records, report.matches)
+    report.end(replay.open_matches(), monotonic() - began)
+    if output is not None:
+        text = json.dumps(report.as_json(), indent=2, ensure_ascii=False)
+        (output / "report.json").write_text(text + "\n", "utf-8")
+    return report
+
+
+def _compared(old: Replay, new: Replay, events: RecordedEvents, at_end: End) -> Any:
+    from spark_cep.backtest.comparison import Comparison
+
+    comparison = Comparison(old.rules, new.rules)
+    records = 0
+    with _progress(events) as moved:
+        for batch in events.batches(old.settings, at_end.value):
+            comparison.add(old.apply(batch), new.apply(batch))
+            records += batch.records
+            moved(batch.read, records, None)
+    return comparison.ended(records)
+
+
+@contextmanager
+def _progress(events: RecordedEvents) -> Iterator[Any]:
+    """Shows how far reading has come, on a terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%  {task.description}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        task = progress.add_task("", total=max(1, events.size))
+        began = monotonic()
+
+        def moved(read: int, records: int, matches: int | None) -> None:
+            rate = records / max(monotonic() - began, 1e-3)
+            found = "" if matches is None else f", {matches:,} matches"
+            text = f"{records:,} records{found}, {rate:,.0f} records/s"
+            progress.update(task, completed=read, description=text)
+
+        yield moved
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "expected": verdict.title,
+        "ok": verdict.wrong is None,
+        "failed": verdict.failed,
+        "found": verdict.wrong,
+    }
+
+
+def _save(file: Path, verdicts: Sequence[Verdict], name: str, seconds: float) -> None:
+    from spark_cep.backtest.junit import junit
+
+    try:
+        file.write_text(junit(verdicts, name, seconds), "utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be written: {error.strerror}") from error

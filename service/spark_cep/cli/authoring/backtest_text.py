@@ -1,0 +1,166 @@
+"""The report of a back-test as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from spark_cep.backtest.replay import begun
+from spark_cep.backtest.report import Report
+from spark_cep.backtest.rows import time_text
+from spark_cep.cli.terminal import table
+from spark_cep.errors import printable
+
+if TYPE_CHECKING:
+    from spark_cep.backtest.comparison import Changed, Compared, CompareReport
+    from spark_cep.backtest.expectations import Verdict
+
+_WIDEST_BAR = 40
+_MOST_DAYS = 31
+
+
+def show(report: Report, console: Console) -> None:
+    """Print the report."""
+    rate = report.records / max(report.seconds, 1e-3)
+    console.print(
+        f"{report.records:,} records in {report.seconds:.1f} s ({rate:,.0f} records/s)."
+        f" Matches: {report.matches:,}, late events: {report.late:,}, dead letters:"
+        f" {report.dead_letters.total():,}",
+    )
+    rules = list(report.rules.values())
+    total = sum(each.nanoseconds for each in rules) or 1
+    columns = (
+        "rule", "version", "matches", "timeouts", "open", "events", "dead letters", "cost", "share",
+    )  # fmt: skip
+    table(
+        console,
+        "Rules",
+        columns,
+        [
+            [
+                printable(each.id), str(each.version), str(each.matches), str(each.timeouts),
+                str(each.open), str(each.events), str(each.dead_letters),
+                f"{each.nanoseconds / 1e9:.3f} s", f"{100 * each.nanoseconds / total:.0f} %",
+            ]
+            for each in rules
+        ],
+    )  # fmt: skip
+    _days(report, console)
+    _histogram(report, console)
+    keys = [
+        [printable(each.id), _key(key), str(count)]
+        for each in rules
+        for key, count in each.keys.top[:5]
+    ]
+    if keys:
+        table(console, "Keys with most matches", ("rule", "key", "matches"), keys)
+    if report.longest:
+        rows = [
+            [
+                printable(each.rule_id), _key(each.key), time_text(begun(each)),
+                ", ".join(f"{name} {len(events)}" for name, events in each.steps.items()),
+                ", ".join(each.waits_for) or "-",
+            ]
+            for each in report.longest
+        ]  # fmt: skip
+        title = "Partial matches that are open longest"
+        table(console, title, ("rule", "key", "since", "events", "waits for"), rows)
+    if report.dead_letters:
+        rows = [
+            [reason, str(count), printable(report.examples[reason])]
+            for reason, count in report.dead_letters.most_common()
+        ]
+        table(console, "Dead letters", ("reason", "count", "the first one"), rows)
+
+
+def _days(report: Report, console: Console) -> None:
+    rows = [
+        [printable(each.id), day, str(each.by_day[day]), str(each.timeouts_by_day[day])]
+        for each in report.rules.values()
+        for day in sorted({*each.by_day, *each.timeouts_by_day})[-_MOST_DAYS:]
+    ]
+    if rows:
+        table(console, "By day (UTC)", ("rule", "day", "matches", "timeouts"), rows)
+
+
+def _histogram(report: Report, console: Console) -> None:
+    bars = report.histogram
+    if not bars:
+        return
+    most = max(count for _, _, count in bars)
+    console.print("\nMatches over time", style="bold")
+    for begin, _, count in bars:
+        bar = "█" * -(-count * _WIDEST_BAR // most)
+        console.print(f"{time_text(begin)[:16].replace('T', ' ')}  {bar} {count:,}".rstrip())
+
+
+def _key(key: str | None) -> str:
+    return "-" if key is None else printable(key)
+
+
+def show_verdicts(verdicts: Sequence[Verdict], console: Console) -> None:
+    """Print what is as expected, and what is not."""
+    if not verdicts:
+        return
+    console.print("\nExpectations", style="bold")
+    for each in verdicts:
+        state = "ok    " if each.wrong is None else "warn  " if each.warning else "FAILED"
+        found = "" if each.wrong is None else f": {each.wrong}"
+        console.print(f"{state}  {printable(each.title)}{printable(found)}", markup=False)
+
+
+def show_comparison(report: CompareReport, console: Console) -> None:
+    """Print what differs between two rule sets."""
+    rows = [
+        [
+            printable(each.id), str(each.both), str(each.changed), str(each.only_old),
+            str(each.only_new),
+        ]
+        for each in report.rules
+    ]  # fmt: skip
+    console.print(f"{report.records:,} records, matches and timeouts compared")
+    columns = ("rule", "both", "other measures", "only old", "only new")
+    table(console, "Rules", columns, rows)
+    for rule in report.rules:
+        for line in _rule_lines(rule):
+            console.print(line, markup=False)
+
+
+def _rule_lines(rule: Any) -> Iterator[str]:
+    if not rule.words and not rule.differs:
+        return
+    yield ""
+    yield printable(rule.id)
+    for line in rule.words:
+        yield f"  {line}"
+    for title, examples in (
+        ("only the old rules find", rule.examples_old),
+        ("only the new rules find", rule.examples_new),
+    ):
+        if examples:
+            yield f"  {title}:"
+            yield from (f"    {_result(each)}" for each in examples)
+    if rule.examples_changed:
+        yield "  with other measures:"
+        yield from (f"    {_changed(each)}" for each in rule.examples_changed)
+
+
+def _result(each: Compared) -> str:
+    events = ", ".join(f"{name} {count}" for name, count in each.events)
+    return (
+        f"{each.kind} of {_key(each.key)}, {time_text(each.start)} to {time_text(each.time)}:"
+        f" {events}"
+    )
+
+
+def _changed(each: Changed) -> str:
+    measures = ", ".join(
+        f"{name} {_shown(old)} → {_shown(new)}" for name, (old, new) in each.measures.items()
+    )
+    return f"{_result(each.new)}: {measures}"
+
+
+def _shown(value: Any) -> str:
+    return "NULL" if value is None else printable(str(value))

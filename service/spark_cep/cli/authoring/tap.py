@@ -1,0 +1,95 @@
+"""``spark-cep tap``: makes a test case of what files or topics have of one key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_cep.cli.terminal import err
+
+
+def tap(
+    rule: Annotated[
+        str, typer.Option("--rule", "-r", metavar="ID", help="The rule whose key is meant.")
+    ],
+    key: Annotated[
+        str | None, typer.Option("--key", "-k", help="The key, as results have it; default: none.")
+    ] = None,
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The case file to write, NAME.cases.yaml. Its schemas are written beside it.",
+            dir_okay=False,
+        ),
+    ],
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules",
+            help="A rule file, or a folder of them; default: where the settings have rules from.",
+        ),
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="[INPUT=]PATH",
+            help="Files or folders with events; default: the topics of --config.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", "-c", help="The settings of the job whose topics are read.", dir_okay=False
+        ),
+    ] = None,
+    topic: Annotated[
+        str | None,
+        typer.Option("--topic", help="Read this topic only; default: all of the inputs."),
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Events from this time on.")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Events before this time.")
+    ] = None,
+    schema: Annotated[
+        list[str] | None,
+        typer.Option("--schema", "-s", metavar="[INPUT=]FILE", help="Avro schema of the events."),
+    ] = None,
+    event_time: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--event-time",
+            metavar="[INPUT=]COLUMN[:UNIT]",
+            help="The column with the event time, where it is not the only timestamp.",
+        ),
+    ] = None,
+    mask: Annotated[
+        str | None,
+        typer.Option(
+            "--mask",
+            metavar="COLUMN,…",
+            help="Replace the values of these columns, equal ones by equal ones.",
+        ),
+    ] = None,
+) -> None:
+    """Make a test case of the events of one key, with what the rule finds in them as what is
+    expected. Reads only; nothing is committed, and the job may be running."""
+    from spark_cep.cli.authoring.tapping import Tap, write_case
+
+    columns = [name.strip() for name in (mask or "").split(",") if name.strip()]
+    asked = Tap(
+        rule, key, output, rules, tuple(given or ()), config, topic, start, end,
+        tuple(schema or ()), tuple(event_time or ()), tuple(columns),
+    )  # fmt: skip
+    done = write_case(asked)
+    for note in done.notes:
+        err.print(f"note: {note}", markup=False)
+    typer.echo(f"{output}: {done.events} events, {done.expected}")

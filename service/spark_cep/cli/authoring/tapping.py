@@ -1,0 +1,198 @@
+"""Reads the events of a key, and writes the case file, its schemas and its expectation."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spark_cep.cases.accepting import accept
+from spark_cep.cases.comparing import compared
+from spark_cep.cases.files import suites
+from spark_cep.cases.masking import Masking
+from spark_cep.cases.outcome import outcome
+from spark_cep.cases.tapping import TappedEvent, disorder_of, event_time_column, tapped_events
+from spark_cep.cases.writing import SeenEvent, Written, case_text
+from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.config import Settings, load
+from spark_cep.documents.nearest import instead
+from spark_cep.errors import ConfigurationError
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.recorded.events import RecordedEvents
+from spark_cep.recorded.opening import open_events, window_of
+from spark_cep.recorded.topics import open_topics
+from spark_cep.rules.sources.configured import rules_of
+from spark_cep.rules.sources.folder import OF_CASES, read_rules
+
+
+@dataclass(frozen=True)
+class Tap:
+    """What was asked for: see the options of the command."""
+
+    rule: str
+    key: str | None
+    output: Path
+    rules: Path | None
+    files: tuple[str, ...]
+    config: Path | None
+    topic: str | None
+    start: str | None
+    end: str | None
+    schemas: tuple[str, ...]
+    event_times: tuple[str, ...]
+    mask: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was written: so many ``events``, and what is ``expected`` in words."""
+
+    events: int
+    expected: str
+    notes: tuple[str, ...]
+
+
+def write_case(asked: Tap) -> Done:
+    """Write the case. Raises ConfigurationError where there are no such events, or an option is
+    wrong, and what reading the events raises."""
+    _check(asked)
+    settings = None if asked.config is None else load(asked.config)
+    loaded = _rule(asked, settings)
+    with ExitStack() as stack:
+        events = _opened(asked, loaded, settings, stack)
+        seen = tapped_events(events, loaded.rule, asked.key)
+        masking = Masking(asked.mask)
+        masked = [replace(each, event=_masked(each.event, masking)) for each in seen]
+        _check_masks(asked, masking, seen)
+        column = event_time_column(events, masked)
+        schemas = dict(_schemas(asked, events, loaded))
+    disorder = disorder_of(masked) if settings is None else settings.time.allowed_disorder
+    for file, text in schemas.values():
+        _write(file, text)
+    rules = asked.rules
+    if rules is None:
+        rules = asked.output.with_name(f"{_name(asked.output)}.yaml")
+        _write(rules, loaded.text)
+    last = max(each.event.time for each in masked)
+    shown = "masked" if asked.mask else repr(asked.key)
+    written = Written(
+        name=f"{asked.rule}, as it was seen",
+        comment=f"What {_sources(asked)} had of rule {asked.rule}, key {shown}.",
+        rules=os.path.relpath(rules, asked.output.parent),
+        rule=asked.rule,
+        schemas=_references(schemas),
+        event_time=column,
+        allowed_disorder_ms=disorder,
+        clock=_decided(loaded, last),
+    )
+    _write(asked.output, case_text(written, [each.event for each in masked]))
+    return Done(len(masked), _accepted(asked.output), events.notes)
+
+
+def _check(asked: Tap) -> None:
+    if asked.config is None and not asked.files:
+        raise ConfigurationError("say where events are: --input FILE, or --config of a job")
+    if asked.config is None and asked.rules is None:
+        raise ConfigurationError("say where the rule is: --rules FILE, or --config of a job")
+    if not asked.output.stem.endswith(OF_CASES):
+        raise ConfigurationError(
+            f"--output {asked.output}: the name of a case file ends with {OF_CASES}.yaml"
+        )
+    if asked.output.exists():
+        raise ConfigurationError(f"--output {asked.output}: there is such a file already")
+
+
+def _rule(asked: Tap, settings: Settings | None) -> LoadedRule:
+    if asked.rules is not None:
+        found = read_rules(asked.rules)
+    else:
+        assert settings is not None
+        found = rules_of(settings)
+    if asked.rule not in found.by_id:
+        allowed = instead(asked.rule, found.by_id, "rules")
+        raise ConfigurationError(f"there is no rule {asked.rule!r}; {allowed}")
+    return found.by_id[asked.rule]
+
+
+def _opened(
+    asked: Tap, loaded: LoadedRule, settings: Settings | None, stack: ExitStack
+) -> RecordedEvents:
+    window = window_of(asked.start, asked.end)
+    if not asked.files:
+        assert settings is not None
+        return open_topics(settings, window, stack, asked.topic).within(window)
+    opened = open_events([loaded.rule], asked.files, settings, asked.schemas, asked.event_times)
+    return opened.within(window)
+
+
+def _masked(event: SeenEvent, masking: Masking) -> SeenEvent:
+    return replace(event, columns=masking.masked(event.columns))
+
+
+def _check_masks(asked: Tap, masking: Masking, seen: Sequence[TappedEvent]) -> None:
+    """Refuse a mask that hides nothing: its name may be mistyped."""
+    known = dict.fromkeys(name for each in seen for name in each.event.columns)
+    for column in asked.mask:
+        if column not in masking.met:
+            raise ConfigurationError(
+                f"--mask: no event has a column {column!r}; {instead(column, known, 'columns')}"
+            )
+
+
+def _schemas(
+    asked: Tap, events: RecordedEvents, loaded: LoadedRule
+) -> Iterator[tuple[str, tuple[Path, str]]]:
+    """By input, the file of its schema and its text."""
+    wanted = loaded.rule.events
+    texts: dict[str, list[object]] = {}
+    for kind in events.format.types:
+        if isinstance(kind, EventType) and (not wanted or kind.input in wanted):
+            texts.setdefault(kind.input, []).append(json.loads(kind.reader.text))
+    for name, several in texts.items():
+        file = asked.output.with_name(f"{_name(asked.output)}.{name}.avsc")
+        schema = several[0] if len(several) == 1 else several
+        yield name, (file, json.dumps(schema, indent=2) + "\n")
+
+
+def _references(schemas: Mapping[str, tuple[Path, str]]) -> str | dict[str, str]:
+    files = {name: file.name for name, (file, _) in schemas.items()}
+    return next(iter(files.values())) if len(files) == 1 else files
+
+
+def _decided(loaded: LoadedRule, last: int) -> int | None:
+    """The time at which everything that the events began is decided."""
+    within = loaded.rule.within
+    longest = max(filter(None, (within.max_ms, within.gap_ms)), default=None)
+    return None if longest is None else last + longest * 1_000
+
+
+def _accepted(file: Path) -> str:
+    """Run the case, and write what it finds as what is expected; returns that in words."""
+    (suite,) = suites([file], {})
+    (case,) = suite.file.cases
+    accept([outcome(suite, case)])
+    (suite,) = suites([file], {})
+    (case,) = suite.file.cases
+    counts = {kind: len(found) for kind, found in compared(case.shape.expect).items()}
+    said = [f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count]
+    return f"expects {', '.join(said) or 'none'}"
+
+
+def _sources(asked: Tap) -> str:
+    if asked.files:
+        return ", ".join(asked.files)
+    return asked.topic or f"the topics of {asked.config}"
+
+
+def _name(file: Path) -> str:
+    return file.stem[: -len(OF_CASES)]
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be written: {error.strerror}") from error

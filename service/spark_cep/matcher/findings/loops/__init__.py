@@ -1,0 +1,1 @@
+"""The compiled loops of :mod:`spark_cep.matcher.findings`."""

@@ -1,0 +1,280 @@
+"""The inputs of recorded events: their record types, and where each file's records are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
+from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
+from spark_cep.config import KAFKA_TIMESTAMP, Settings
+from spark_cep.documents.nearest import instead
+from spark_cep.errors import ConfigurationError, SchemaError
+from spark_cep.pattern.types import BIGINT, STRING, TIMESTAMP, RecordType, column_type, record_type
+from spark_cep.recorded import avro_files, line_files, parquet_files
+from spark_cep.recorded.avro_files import AvroFile
+from spark_cep.recorded.line_files import LineFile
+from spark_cep.recorded.parquet_files import ParquetFile
+from spark_cep.recorded.recording import Place, Recording
+from spark_cep.recorded.row_writer import written_schema
+
+#: Names that connectors from Kafka give their files: topic, partition, offset of the first record.
+_OF_KAFKA = re.compile(r"([A-Za-z0-9._-]+)\+(\d+)\+(\d+)\.\w+(\.\w+)?")
+_SUFFIXES = (*avro_files.SUFFIXES, *line_files.SUFFIXES, *parquet_files.SUFFIXES)
+_RECORD = "Event"
+
+
+@dataclass(frozen=True)
+class DeclaredInput:
+    """An input as it is known before its files are opened. ``event_time``: the column, ``None``
+    for the only one that is a timestamp; ``record``: the record type that is read, ``None`` for
+    each; ``schema``: what records are read as, ``None`` for what files say of themselves."""
+
+    name: str
+    event_time: str | None = None
+    event_time_unit: str = "auto"
+    record: str | None = None
+    schema: AvroSchema | None = None
+
+
+def declared_inputs(settings: Settings) -> dict[str, DeclaredInput]:
+    """The inputs of a job's settings, by name. The registry is not asked: of reader schemas only
+    files count."""
+    found = {}
+    for name, given in settings.inputs.items():
+        chosen = given.reader_schema
+        file = None if chosen is None else chosen.file
+        found[name] = DeclaredInput(
+            name,
+            None if given.event_time == KAFKA_TIMESTAMP else given.event_time,
+            given.event_time_unit,
+            given.record,
+            None if file is None else parse(file.read_text("utf-8"), str(file)),
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class OpenedInputs:
+    """The record types of inputs, and the files that have them. ``notes``: what was found out and
+    not said, for people."""
+
+    format: ResolvedSchemas
+    recordings: tuple[Recording, ...]
+    notes: tuple[str, ...]
+
+
+def open_inputs(given: Sequence[tuple[DeclaredInput, Sequence[Path]]]) -> OpenedInputs:
+    """Open the files, and those of folders, of each input.
+
+    Raises ConfigurationError where one cannot be read or it is not known how, SchemaError where its
+    schema cannot be used.
+    """
+    opening = _Opening()
+    types: list[EventType] = []
+    for declared, paths in given:
+        types += opening.types(declared, paths, len(types))
+    schemas = ResolvedSchemas(tuple(types))
+    for each in types:
+        # What cannot be a reader schema is told here.
+        _ = each.columns
+    schemas.ask(opening, opening.ids.values())
+    notes = [*opening.notes]
+    notes += [f"records cannot be read: {why}" for why in schemas.unreadable.values()]
+    return OpenedInputs(schemas, tuple(opening.recordings), tuple(notes))
+
+
+@dataclass
+class _Opening:
+    """Schemas by number, as they are met."""
+
+    recordings: list[Recording] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    ids: dict[str, int] = field(default_factory=dict)
+    _schemas: dict[int, AvroSchema] = field(default_factory=dict)
+    _inferred: dict[str, AvroSchema] = field(default_factory=dict)
+
+    def get_schema(self, schema: int) -> AvroSchema:
+        """See :class:`~spark_cep.codecs.registry.resolved_schemas.SchemasById`."""
+        return self._schemas[schema]
+
+    def _number(self, schema: AvroSchema) -> int:
+        number = self.ids.setdefault(schema.text, len(self.ids) + 1)
+        self._schemas.setdefault(number, schema)
+        return number
+
+    def types(
+        self, declared: DeclaredInput, paths: Sequence[Path], first: int
+    ) -> Iterator[EventType]:
+        """The record types of an input; its files are opened."""
+        before = len(self.recordings)
+        written = [self._open(declared, file) for file in _files(paths)]
+        mine = self.recordings[before:]
+        topics = tuple(dict.fromkeys(each.topic for each in mine))
+        readers = _readers(declared, written)
+        for number, reader in enumerate(readers, first):
+            (name,) = record_names(reader)
+            column, unit = self._event_time(declared, reader)
+            yield EventType(number, declared.name, name, reader, topics, column, unit)
+
+    def _open(self, declared: DeclaredInput, file: Path) -> AvroSchema:
+        """Open a file; the schema that its records are written with."""
+        place = _place(file)
+        if _has(file, avro_files.SUFFIXES):
+            schema = avro_files.schema_of(file)
+            self.recordings.append(AvroFile(file, place, schema, self._number(schema)))
+            return schema
+        record = self._declared_record(declared)
+        if _has(file, parquet_files.SUFFIXES):
+            if record is None:
+                record, left_out = parquet_files.schema_of(file, declared.record or _RECORD)
+                self.notes += [f"{file}: is read without a column: {each}" for each in left_out]
+            number = self._number(written_schema(record))
+            self.recordings.append(ParquetFile(file, place, record, number))
+            return record
+        record = record or self._inferred.get(declared.name) or self._infer(declared, file)
+        number = self._number(written_schema(record))
+        self.recordings.append(LineFile(file, place, record, number))
+        return record
+
+    def _infer(self, declared: DeclaredInput, file: Path) -> AvroSchema:
+        """The schema that the first file of an input without one seems to have; all of its files
+        are read with it."""
+        schema, left_out = line_files.inferred_schema(file, declared.record or _RECORD)
+        self._inferred[declared.name] = schema
+        columns = ", ".join(
+            f"{name} {kind}" for name, kind in record_type(schema.text).fields.items()
+        )
+        self.notes.append(
+            f"input {declared.name}: the schema is found out from the first records of {file}:"
+            f" {columns}; to say it yourself, give an Avro schema with --schema"
+        )
+        self.notes += [f"{file}: is read without a column: {each}" for each in left_out]
+        return schema
+
+    @staticmethod
+    def _declared_record(declared: DeclaredInput) -> AvroSchema | None:
+        """The one record that rows of an input are, where its schema is given."""
+        if declared.schema is None:
+            return None
+        names = record_names(declared.schema)
+        if declared.record is not None:
+            return record_schema(declared.schema, declared.record)
+        if len(names) > 1:
+            raise SchemaError(
+                f"input {declared.name}: {declared.schema.origin} has the records"
+                f" {', '.join(names)}, and rows do not say which one they are; give the schema of"
+                " one"
+            )
+        return record_schema(declared.schema, names[0])
+
+    def _event_time(self, declared: DeclaredInput, reader: AvroSchema) -> tuple[str, str]:
+        """The column with the event time, and its unit."""
+        columns = record_type(reader.text)
+        name = declared.event_time
+        if name == KAFKA_TIMESTAMP:
+            raise ConfigurationError(
+                f"input {declared.name}: files do not have Kafka's timestamps; name a column with"
+                f" --event-time: {_times(columns)}"
+            )
+        if name is not None:
+            if column_type(columns, tuple(name.split("."))) is None:
+                raise ConfigurationError(
+                    f"input {declared.name}: {columns.name} has no column {name} for the event"
+                    f" time; {instead(name, columns.fields, 'columns')}"
+                )
+            return name, declared.event_time_unit
+        found = [each for each, kind in columns.fields.items() if kind == TIMESTAMP]
+        if len(found) != 1:
+            what = f"several timestamps: {', '.join(found)}" if found else "no timestamp"
+            raise ConfigurationError(
+                f"input {declared.name}: it is not known which column of {columns.name} is the"
+                f" event time, since it has {what}; name it with --event-time: {_times(columns)}"
+            )
+        self.notes.append(
+            f"input {declared.name}: the event time is {found[0]}, the only timestamp of"
+            f" {columns.name}"
+        )
+        return found[0], "auto"
+
+
+def _times(columns: RecordType) -> str:
+    """The columns that may be a time, as advice."""
+    texts = [name for name, kind in columns.fields.items() if kind == STRING]
+    numbers = [name for name, kind in columns.fields.items() if kind in (TIMESTAMP, BIGINT)]
+    shown = [*numbers, *(f"{name}:iso" for name in texts)]
+    return f"COLUMN, or COLUMN:UNIT for millis, micros, seconds or iso, as {', '.join(shown)}"
+
+
+def _readers(declared: DeclaredInput, written: Sequence[AvroSchema]) -> list[AvroSchema]:
+    """What the records of an input are read as: of each record type the schema that was given, or
+    that of the last file."""
+    candidates = [declared.schema] if declared.schema is not None else [*reversed(written)]
+    readers: list[AvroSchema] = []
+    taken: set[str] = set()
+    for schema in candidates:
+        for record in record_names(schema):
+            short = record.rpartition(".")[2]
+            if record in taken or declared.record not in (None, record, short):
+                continue
+            readers.append(record_schema(schema, record))
+            taken.update(names_of(readers[-1]))
+    met = dict.fromkeys(name for schema in written for name in record_names(schema))
+    if not taken & set(met):
+        wanted = declared.record or ", ".join(sorted(taken))
+        raise SchemaError(
+            f"input {declared.name}: no file has records called {wanted}; there are"
+            f" {', '.join(met)}"
+        )
+    return readers
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    """The files, and those in folders, in the order of their names."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(each for each in path.rglob("*") if _is_data(each, path))
+            if not inside:
+                raise ConfigurationError(
+                    f"{path}: there is no file of events in this folder; their names end with"
+                    f" {', '.join(_SUFFIXES)}"
+                )
+            found += inside
+        elif not path.exists():
+            raise ConfigurationError(f"{path}: there is no such file or folder")
+        elif not _has(path, _SUFFIXES):
+            raise ConfigurationError(
+                f"{path}: its name does not say what it is; names of files with events end with"
+                f" {', '.join(_SUFFIXES)}, those of JSON lines and CSV also with"
+                f" {', '.join(line_files.COMPRESSED)} behind that"
+            )
+        else:
+            found.append(path)
+    return list(dict.fromkeys(found))
+
+
+def _is_data(file: Path, folder: Path) -> bool:
+    """Return whether a file of a folder has events; other programs hide theirs."""
+    hidden = any(part[0] in "._" for part in file.relative_to(folder).parts)
+    return not hidden and file.is_file() and _has(file, _SUFFIXES)
+
+
+def _has(file: Path, suffixes: Sequence[str]) -> bool:
+    name = file.name.lower()
+    if name.endswith(tuple(suffixes)):
+        return True
+    lines = [each for each in suffixes if each in line_files.SUFFIXES]
+    return name.endswith(tuple(one + two for one in lines for two in line_files.COMPRESSED))
+
+
+def _place(file: Path) -> Place:
+    """The coordinates of a file's records."""
+    of_kafka = _OF_KAFKA.fullmatch(file.name)
+    if of_kafka is None:
+        return Place(str(file), str(file))
+    topic, partition, first = of_kafka.group(1, 2, 3)
+    return Place(str(file), topic, int(partition), int(first))

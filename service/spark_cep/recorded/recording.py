@@ -1,0 +1,82 @@
+"""The seam of all that can be read: a recording gives its records in order, some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.columns.compilation import I64
+from spark_cep.columns.vectors import Bytes
+from spark_cep.errors import printable, shortened
+from spark_cep.model import Coordinates, DeadLetter
+from spark_cep.pipeline.read.records import KafkaRecords
+
+#: Records that are read together, and bytes of them, about.
+ROWS_TOGETHER = 20_000
+BYTES_TOGETHER = 4 << 20
+#: The timestamp of a record that has none.
+_NO_TIMESTAMP = -1
+
+
+class Chunk(NamedTuple):
+    """Some records of a recording. ``letters``: dead letters for those that cannot be handed on.
+    ``read``: bytes of the recording that have been read by now, about."""
+
+    records: KafkaRecords | None
+    letters: list[DeadLetter]
+    read: int
+
+
+class Recording(Protocol):
+    """Records of one topic and partition, in order."""
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+
+    @property
+    def topic(self) -> str:
+        """The topic of its records' coordinates."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of it, about."""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All records, from the beginning. Raises ConfigurationError where the whole of it is not
+        what it should be."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The coordinates of the records of a file, whose ``name`` is for messages. ``first``: the
+    offset of its first record; ``None``: an offset is the number of the record in the file, or of
+    the line."""
+
+    name: str
+    topic: str
+    partition: int = 0
+    first: int | None = None
+
+    def offset(self, record: int, number: int) -> int:
+        """The offset of a ``record``, counted from 0, that people know by another ``number``."""
+        return number if self.first is None else self.first + record
+
+    def records(self, values: Bytes, numbers: I64) -> KafkaRecords:
+        """Records with these values. ``numbers``: their offsets, or, where the first one's is
+        known, their numbers counted from 0."""
+        count = len(values)
+        nothing = Bytes.of([None] * count)
+        offsets = numbers if self.first is None else self.first + numbers
+        times = np.full(count, _NO_TIMESTAMP, np.int64)
+        return KafkaRecords(self.topic, self.partition, offsets, times, values, nothing, nothing)
+
+    def letter(self, offset: int, where: str, why: str, value: bytes | None) -> DeadLetter:
+        """The dead letter of a record that cannot be read; ``where`` it is in the file."""
+        at = Coordinates(self.topic, self.partition, offset)
+        detail = f"{printable(self.name)}, {where}: {printable(shortened(why))}"
+        return DeadLetter(at, Reason.UNDECODABLE.value, detail, record_value=value)
