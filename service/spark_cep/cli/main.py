@@ -14,6 +14,7 @@ from spark_cep import __version__
 from spark_cep.cli.authoring.backtest import backtest
 from spark_cep.cli.authoring.tap import tap
 from spark_cep.cli.authoring.test_cases import run_cases
+from spark_cep.cli.authoring.why import why
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode, exit_code
 from spark_cep.cli.forms import CheckForm, RuleForm
@@ -45,6 +46,7 @@ app.command()(run)
 app.command()(backtest)
 app.command("test")(run_cases)
 app.command()(tap)
+app.command()(why)
 
 #: Wrong use of a command; typer exports only what is below it.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -144,11 +146,11 @@ def state(
         own = settings.state.model_copy(update={"checkpoint": checkpoint})
         settings = settings.model_copy(update={"state": own})
     report = read_state(settings, key)
-    steps = {} if key is None else state_text.step_names(settings)
+    plans = {} if key is None else state_text.plans_of(settings, report.position.committed)
     if as_json:
-        typer.echo(state_text.as_json(report, steps))
+        typer.echo(state_text.as_json(report, plans))
     else:
-        state_text.show(report, steps, out)
+        state_text.show(report, plans, out)
 
 
 @app.command(name="reset-clock")
