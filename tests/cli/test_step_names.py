@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spark_cep.cli.state_text import step_names
+from spark_cep.cli.state_text import plans_of
 from tests.rules.sources.test_folder import rule
 from tests.rules.stores import SqliteStore, settings
 
@@ -14,6 +14,6 @@ def test_steps_of_any_source(tmp_path: Path) -> None:
     table = SqliteStore(tmp_path / "rules.db")
     table.put("r", rule("r"))
     given = settings(**table.given)
-    assert list(step_names(given).values()) == [("a",)]
+    assert [plan.steps for plan in plans_of(given).values()] == [("a",)]
     table.away()
-    assert step_names(given) == {}
+    assert plans_of(given) == {}

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from spark_cep.cli.state_text import as_json, step_names
+from spark_cep.cli.state_text import as_json, plans_of
 from spark_cep.errors import StateError
 from spark_cep.pipeline.driver.commands.state_report import read_state
 from tests.conftest import CLASSES, ROOT
@@ -55,7 +55,9 @@ def test_one_key(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
     settings = copy.settings()
     everything: Counter[str] = Counter()
     for key in ("k0", "k1", "absent"):
-        document = json.loads(as_json(read_state(settings, key, spark), step_names(settings)))
+        report = read_state(settings, key, spark)
+        plans = plans_of(settings, report.position.committed)
+        document = json.loads(as_json(report, plans))
         partials = document["partial_matches"]
         assert bool(partials) == (key != "absent")
         for partial in partials:
@@ -64,6 +66,7 @@ def test_one_key(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
                 sent = halfway.events[event["offset"]]
                 assert sent[:2] == (key, event["step"])
             assert partial["began"] < partial["deadline"]
+            assert partial["waits_for"] or partial["absence"]
     assert everything["abc"] > 0
 
 

@@ -174,7 +174,10 @@ class SparkReplay:
         """The results of each task, batch by batch."""
         tasks = self._spark.defaultParallelism
         settings = replace(self._replay.settings, key_groups=tasks * _GROUPS_PER_TASK)
-        job = _Job(self._replay.events.snapshot(), self._replay.plan_text, settings, at_end, tasks)
+        job = _Job(
+            self._replay.events.snapshot(), self._replay.plan_text, settings, at_end, tasks,
+            self._keeps_results,
+        )  # fmt: skip
         packets = self._spark.parallelize(range(tasks), tasks).mapPartitions(job.packed)
         by_group: Any = packets.repartitionAndSortWithinPartitions(
             tasks, lambda key: key[1] % tasks

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
 from spark_cep.cli.terminal import table
-from spark_cep.compiler.rule_set import compile_rules
+from spark_cep.compiler.rule_set import AnyPlan, compile_rule
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, RuleSetError
+from spark_cep.matcher.findings.live import ahead
 from spark_cep.matcher.findings.partial import FOREVER
+from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
 from spark_cep.pipeline.driver.commands.state_report import (
     RuleReport,
     Size,
     StateReport,
     StoredPartialMatch,
 )
+from spark_cep.pipeline.driver.rules.rule_log import RuleHistory
 from spark_cep.pipeline.match.watermark import BEGINNING, END
+from spark_cep.pipeline.spark.local_folder import local_folder
 from spark_cep.rules.sources.configured import rules_of
 
 
@@ -35,17 +40,29 @@ def moment(time: int | None) -> str | None:
     return moment.isoformat(timespec="milliseconds")
 
 
-def step_names(settings: Settings) -> dict[str, tuple[str, ...]]:
-    """The names of steps by a rule's fingerprint, as far as the source of the rules has them; none
-    where it cannot be read."""
+#: Plans by a rule's id and version.
+Plans = Mapping[tuple[str, int], AnyPlan]
+
+
+def plans_of(settings: Settings, batch: int | None = None) -> Plans:
+    """The plans of a job's rules: of those of a ``batch``, which a checkpoint on a local disk has
+    logged; else of those of their source, none where it cannot be read."""
+    folder = None if batch is None else local_folder(str(settings.state.checkpoint))
+    logged = None if folder is None else RuleHistory(LocalFiles(folder)).of(batch or 0)
     try:
-        plans = compile_rules(rules_of(settings).enabled).plans
+        rules = rules_of(settings) if logged is None else logged.rules
     except (RuleSetError, ConfigurationError):
         return {}
-    return {plan.fingerprint: plan.steps for plan in plans}
+    members = [*rules.carried, *(each.loaded for each in rules.draining), *rules.loaded]
+    found = {}
+    for each in members:
+        # One that needs the types of events to be compiled is shown by numbers.
+        with suppress(RuleSetError):
+            found[each.rule.id, each.rule.version] = compile_rule(each.rule)
+    return found
 
 
-def as_json(report: StateReport, steps: Mapping[str, Sequence[str]]) -> str:
+def as_json(report: StateReport, plans: Plans) -> str:
     """The report as one JSON document. Times are ISO 8601 or null."""
     position = report.position
     document: dict[str, Any] = {
@@ -79,7 +96,7 @@ def as_json(report: StateReport, steps: Mapping[str, Sequence[str]]) -> str:
         ],
     }
     if report.of_key is not None:
-        document["partial_matches"] = [_partial(partial, steps) for partial in report.of_key]
+        document["partial_matches"] = [partial_data(each, plans) for each in report.of_key]
     return json.dumps(document, indent=2)
 
 
@@ -95,9 +112,10 @@ def _rule(rule: RuleReport) -> dict[str, Any]:
     }
 
 
-def _partial(partial: StoredPartialMatch, steps: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    names = steps.get(partial.fingerprint)
-    return {
+def partial_data(partial: StoredPartialMatch, plans: Plans) -> dict[str, Any]:
+    """A partial match, and what it waits for, where its rule is known."""
+    plan = plans.get((partial.rule, partial.version))
+    found: dict[str, Any] = {
         "rule": partial.rule,
         "version": partial.version,
         "key_group": partial.key_group,
@@ -105,7 +123,7 @@ def _partial(partial: StoredPartialMatch, steps: Mapping[str, Sequence[str]]) ->
         "deadline": moment(partial.deadline),
         "events": [
             {
-                "step": names[step] if names else str(step),
+                "step": str(step) if plan is None else plan.steps[step],
                 "topic": topic,
                 "partition": partition,
                 "offset": offset,
@@ -113,9 +131,12 @@ def _partial(partial: StoredPartialMatch, steps: Mapping[str, Sequence[str]]) ->
             for step, topic, partition, offset in partial.events
         ],
     }
+    if plan is not None:
+        found |= ahead(plan, partial.places)._asdict()
+    return found
 
 
-def show(report: StateReport, steps: Mapping[str, Sequence[str]], console: Console) -> None:
+def show(report: StateReport, plans: Plans, console: Console) -> None:
     """Print the report as tables."""
     position, layout = report.position, report.layout
     done = f"batch {position.committed} committed"
@@ -138,9 +159,14 @@ def show(report: StateReport, steps: Mapping[str, Sequence[str]], console: Conso
     for title, columns, rows in _tables(report):
         table(console, title, columns, rows)
     if report.of_key is not None:
-        columns = ("rule", "version", "key group", "began", "deadline", "events")
-        rows = [_partial_row(_partial(partial, steps)) for partial in report.of_key]
-        table(console, "Partial matches of the key", columns, rows)
+        show_of_key(report, plans, console)
+
+
+def show_of_key(report: StateReport, plans: Plans, console: Console) -> None:
+    """Print the partial matches of the key."""
+    columns = ("rule", "version", "key group", "began", "deadline", "waits for", "events")
+    rows = [_partial_row(partial_data(each, plans)) for each in report.of_key or ()]
+    table(console, "Partial matches of the key", columns, rows)
 
 
 _RULE = (
@@ -170,7 +196,16 @@ def _tables(report: StateReport) -> Iterator[tuple[str, tuple[str, ...], list[li
 def _partial_row(partial: Mapping[str, Any]) -> list[str]:
     columns = ("rule", "version", "key_group", "began", "deadline")
     events = ["{step}={topic}/{partition}/{offset}".format(**event) for event in partial["events"]]
-    return [*(_text(partial[name]) for name in columns), "  ".join(events)]
+    return [*(_text(partial[name]) for name in columns), _waits(partial), "  ".join(events)]
+
+
+def _waits(partial: Mapping[str, Any]) -> str:
+    """The steps that could take an event, and those that must not come."""
+    if "waits_for" not in partial:
+        return "-"
+    forbidden = [f"not {name}" for name in partial["forbids"]]
+    at_deadline = ["the deadline, with which it matches"] if partial["absence"] else []
+    return " or ".join([*partial["waits_for"], *at_deadline, *forbidden]) or "-"
 
 
 def _size(size: Size) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,9 +41,13 @@ from spark_cep.testkit.times import (
     instant_text,
     moment,
 )
+from spark_cep.why.answer import Answer
+from spark_cep.why.run import keys_seen, why
+from spark_cep.why.text import ended_lines
 
 _END_OF_TIME = 1 << 62
 _MOST_EXPLAINED = 100
+_MOST_KEYS = 10
 #: Results come in one order, so there is one key group.
 _SETTINGS = RunSettings(late_events="all", key_groups=1)
 
@@ -111,6 +115,7 @@ class RuleTest:
         self._event_at: dict[Coordinates, SentEvent] = {}
         self._misfits: dict[Coordinates, Mapping[tuple[str, str], Problem]] = {}
         self._arrived: list[ValueRecord] = []
+        self._batches: list[tuple[list[ValueRecord], int, int]] = []
 
     # What the test does.
 
@@ -320,6 +325,21 @@ class RuleTest:
         """The matches that a skip strategy holds back while an earlier partial match is alive."""
         return [match for match in self._open_matches() if match.held_back]
 
+    def why(self, key: str | None = None, *, rule: str | None = None) -> Answer:
+        """Why a rule did, or did not, match the events of ``key`` (text, as results have it): what
+        each event did to each partial match, by which part of a condition it was passed over, and
+        by what partial matches ended. It prints itself.
+
+        ``rule``: the rule's id, where there are several. ``ValueError`` when there is none.
+        """
+        self._settle(self._watermark)
+        known = {each.id: each for each in self._rules.enabled}
+        if rule is None and len(known) == 1:
+            (rule,) = known
+        if rule not in known:
+            raise ValueError(f"say which rule: {', '.join(known) or 'there is none'}")
+        return Answer(why(known[rule], key, self._values, self._replayed()))
+
     def explain(self) -> str:
         """Everything that is known, as text: for the message of an assertion."""
         lines = [repr(self), *self._rule_lines(), "events:"]
@@ -339,6 +359,7 @@ class RuleTest:
         for title, found in sections:
             lines.append(f"{title}:{'' if found else ' none'}")
             lines += [f"  {each!r}" for each in found]
+        lines += self._ended_lines()
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -381,6 +402,7 @@ class RuleTest:
             before = ControlRecord(lower_bound=self._watermark)
             with compilation_noticed(_begins, _ends):
                 found = self._runner.apply(Batch(records_of(arrived), before, watermark))
+            self._batches.append((arrived, self._watermark, watermark))
             self._watermark = max(self._watermark, watermark)
             found.outputs.dead_letters.sort(key=lambda letter: self._event_at[letter.at].number)
             self._outputs.add(found.outputs)
@@ -423,6 +445,17 @@ class RuleTest:
         for rule in self._rules.rules:
             state = "" if rule.enabled else ", not enabled"
             yield f"rule {rule.id} version {rule.version}{state}"
+
+    def _replayed(self) -> Iterator[Batch]:
+        """What the runner was given."""
+        for arrived, before, watermark in self._batches:
+            yield Batch(records_of(arrived), ControlRecord(lower_bound=before), watermark)
+
+    def _ended_lines(self) -> Iterable[str]:
+        """Partial matches that ended without a match, and why, of the first keys."""
+        for rule in self._rules.enabled:
+            for key in keys_seen(rule, self._values, self._replayed())[:_MOST_KEYS]:
+                yield from ended_lines(why(rule, key, self._values, self._replayed()))
 
     def _event_lines(self) -> Iterable[str]:
         late = {arrival.event.number for arrival in self.late}

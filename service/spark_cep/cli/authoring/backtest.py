@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from spark_cep.cli.authoring.events import allowed_disorder, recorded_events, rules_to_run
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.terminal import err, out
-from spark_cep.durations import DurationError, parse_duration
 from spark_cep.errors import ConfigurationError, printable, rendered
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from spark_cep.backtest.on_spark import SparkReplay
     from spark_cep.backtest.replay import Replay
     from spark_cep.backtest.report import Report
-    from spark_cep.config import Settings
     from spark_cep.recorded.events import RecordedEvents
     from spark_cep.rules.rule_set import RuleSet
 
@@ -139,17 +138,19 @@ def backtest(
     if compare is not None and (expect, output, master) != (None, None, None):
         raise typer.BadParameter("--compare goes with neither --expect, --output nor --master")
     settings = None if config is None else load(config)
-    chosen = _rules(rules, settings)
+    chosen = rules_to_run(rules, settings)
     expected = None if expect is None else Expectations(read_expectations(expect, chosen))
     with ExitStack() as stack:
-        events = _events(chosen, given or [], settings, schema, event_time, start, end, stack)
+        events = recorded_events(
+            chosen, given or [], settings, schema, event_time, start, end, stack
+        )
         for note in events.notes:
             err.print(f"note: {printable(note)}", markup=False)
-        run = run_settings(settings, None if disorder is None else _duration(disorder))
+        run = run_settings(settings, None if disorder is None else allowed_disorder(disorder))
         replay = Replay(chosen, events, run)
         _warn(replay)
         if compare is not None:
-            other = Replay(_rules(compare, None), events, run)
+            other = Replay(rules_to_run(compare, None), events, run)
             _warn(other)
             found = _compared(replay, other, events, at_end)
             if as_json:
@@ -179,67 +180,6 @@ def backtest(
 
 #: What a CI system takes for failed tests.
 NOT_AS_EXPECTED = int(ExitCode.JOB_FAILED)
-
-
-def _rules(path: Path | None, settings: Settings | None) -> RuleSet:
-    from spark_cep.cli.checking import read_existing
-    from spark_cep.rules.rule_set import valid
-
-    if path is not None:
-        return read_existing(path)
-    if settings is None:
-        raise ConfigurationError(
-            "there are no rules to run: give a rule file or a folder with --rules, or --config"
-        )
-    from spark_cep.rules.sources.configured import examined
-
-    return valid(examined(settings))
-
-
-def _events(
-    rules: RuleSet,
-    given: Sequence[str],
-    settings: Settings | None,
-    schema: Sequence[str] | None,
-    event_time: Sequence[str] | None,
-    start: str | None,
-    end: str | None,
-    stack: ExitStack,
-) -> RecordedEvents:
-    from spark_cep.recorded.opening import open_events, window_of
-
-    window = window_of(start, end)
-    topics = [each for each in given if settings is not None and not Path(each).exists()]
-    topics = [each for each in topics if _is_topic(each, settings)]
-    if given and not topics:
-        rules_read = [one.rule for one in rules.running]
-        events = open_events(rules_read, given, settings, schema or (), event_time or ())
-        return events.within(window)
-    if settings is None:
-        raise ConfigurationError(
-            "there are no events to read: name files or folders with --input, or give the job's"
-            " settings with --config to read its topics"
-        )
-    if len(given) > 1:
-        raise ConfigurationError(
-            "--input: one topic, or files and folders; without --input all topics of the inputs"
-            " are read"
-        )
-    from spark_cep.recorded.topics import open_topics
-
-    return open_topics(settings, window, stack, topics[0] if topics else None)
-
-
-def _is_topic(name: str, settings: Settings | None) -> bool:
-    inputs = [] if settings is None else settings.inputs.values()
-    return any(name in source.topics_of([name]) for source in inputs)
-
-
-def _duration(text: str) -> int:
-    try:
-        return parse_duration(text)
-    except DurationError as error:
-        raise typer.BadParameter(str(error), param_hint="'--allowed-disorder'") from None
 
 
 def _warn(replay: Replay) -> None:

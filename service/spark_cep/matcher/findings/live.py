@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from spark_cep.compiler.formula import FALSE
 from spark_cep.compiler.plan import Action, Plan, StateKind
@@ -22,7 +23,8 @@ class PartialMatch:
     of time, ``None`` for never. ``waits_for``: the steps that could take an event next;
     ``forbids``: the NOT steps whose event would end it; ``absence``: it is a match at its deadline.
     ``already_matched``: its events, the first of them, or these and more were a match.
-    ``held_back``: it is complete, and its skip strategy keeps it until earlier partial matches are decided.
+    ``held_back``: it is complete, and its skip strategy keeps it until earlier partial matches are
+    decided.
     """
 
     rule_id: str
@@ -47,7 +49,7 @@ def live_partials(plan: Plan, key: str | None, state: RuleState) -> Iterator[Par
         branches.setdefault(id(partial.last), []).append(partial)
     for same in branches.values():
         deadline = max(partial.deadline for partial in same)
-        waits, forbids = _ahead(plan, same)
+        waits, forbids, absence = ahead(plan, [partial.state for partial in same])
         yield PartialMatch(
             plan.rule.id,
             plan.rule.version,
@@ -56,7 +58,7 @@ def live_partials(plan: Plan, key: str | None, state: RuleState) -> Iterator[Par
             None if deadline == FOREVER else deadline,
             waits,
             forbids,
-            absence=any(plan.states[partial.state].absence for partial in same),
+            absence=absence,
             already_matched=same[0].last.had_matched,
         )
     for match in state.finished:
@@ -84,15 +86,13 @@ def live_attempt(
         if labels:
             ways.setdefault(labels, []).append(at)
     for labels, places in ways.items():
-        instructions = [plan.program.instructions[at] for at in places]
-        waits = [variables[each.variable] for each in instructions if isinstance(each, Label)]
         yield PartialMatch(
             rule.id,
             rule.version,
             key,
             steps_of(variables, events, labels),
             deadline,
-            tuple(dict.fromkeys(waits)),
+            ahead(plan, places).waits_for,
             already_matched=found is not None,
         )
     if found is not None:
@@ -121,11 +121,25 @@ def steps_of(
     return {name: those for name, those in taken.items() if those}
 
 
-def _ahead(plan: Plan, branches: Sequence[Partial]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The steps that may take the next event, and the NOT steps that it may violate."""
+class Ahead(NamedTuple):
+    """The steps that may take the next event, the NOT steps that it may violate, and whether a
+    deadline would complete a match."""
+
+    waits_for: tuple[str, ...]
+    forbids: tuple[str, ...] = ()
+    absence: bool = False
+
+
+def ahead(plan: Plan | RowPatternPlan, places: Sequence[int]) -> Ahead:
+    """What is ahead of a partial match whose branches stand in these states, or whose threads
+    stand at these instructions."""
+    if isinstance(plan, RowPatternPlan):
+        instructions = [plan.program.instructions[at] for at in places]
+        labels = [each.variable for each in instructions if isinstance(each, Label)]
+        return Ahead(tuple(plan.query.variables[each] for each in dict.fromkeys(labels)))
     waits: set[str] = set()
     forbids: dict[str, None] = {}
-    todo = [partial.state for partial in branches]
+    todo = list(places)
     seen = set(todo)
     while todo:
         state = plan.states[todo.pop()]
@@ -140,4 +154,5 @@ def _ahead(plan: Plan, branches: Sequence[Partial]) -> tuple[tuple[str, ...], tu
             elif edge.action is Action.PROCEED and edge.target not in seen:
                 seen.add(edge.target)
                 todo.append(edge.target)
-    return tuple(name for name in plan.steps if name in waits), tuple(forbids)
+    absence = any(plan.states[place].absence for place in places)
+    return Ahead(tuple(name for name in plan.steps if name in waits), tuple(forbids), absence)

@@ -88,7 +88,8 @@ class _Rule:
         ties = [
             (places[each.path], each.descending, each.nulls_first) for each in plan.query.order[1:]
         ]
-        self._row_order = RowOrder(ties)
+        #: The order of rows of equal time.
+        self.row_order = RowOrder(ties)
         atoms = {atom.expression: 1 << place for place, atom in enumerate(plan.event_atoms)}
         self._bits = [(atoms[each], 1 << bit) for bit, each in enumerate(self._matcher.row_bits)]
 
@@ -103,7 +104,7 @@ class _Rule:
         rows = np.flatnonzero(read[fresh.mask])
         if self._effective_from is not None:
             rows = rows[fresh.events.time[fresh.held + rows] >= self._effective_from]
-        rows = self._row_order.of(rows, fresh)
+        rows = self.row_order.of(rows, fresh)
         return rows, bits[fresh.mask[rows]]
 
     def advance(
@@ -120,7 +121,7 @@ class _Rule:
         ``known``: what was; ``rows`` and ``bits``: those of :meth:`rows`."""
         closed = watermark >= END_OF_TIME
         events = self._columns_of(fresh.events)
-        states = self._states(known, events)
+        states = states_of(known, events)
         # Those that are known come first.
         keys = np.concatenate(
             [known.instances["key"], np.setdiff1d(active, known.instances["key"])]
@@ -155,15 +156,6 @@ class _Rule:
             columns = [events.columns[place] for place in self._places]
         return replace(events, columns=columns, payload=None)
 
-    def _states(self, known: RowPatternInstances, events: EventTable) -> RowPatternStates:
-        """The states of instances as the matcher has them."""
-        keys: Table = np.zeros(len(known), KEY)
-        for name in KEY.names or ():
-            keys[name] = known.instances[name]
-        rows = replace(events.take(known.rows["event"]), micros=known.rows["micros"].copy())
-        bits = known.rows["bits"].copy()
-        return RowPatternStates(keys, known.threads, known.nodes, rows, bits, known.tried)
-
     def _instances(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternInstances:
         """The instances of states, but for those of which nothing counts any more. ``keys``: by
         state; ``events``: the number of each row's."""
@@ -189,7 +181,7 @@ class _Rule:
         names: Names,
     ) -> Iterator[PartialMatch]:
         """The attempts of some instances."""
-        states = self._states(instances, self._columns_of(events))
+        states = states_of(instances, self._columns_of(events))
         deadlines = self._matcher.deadlines(states).tolist()
         event = states.rows.objects(names, ())
         for attempt in attempts(states):
@@ -200,3 +192,13 @@ class _Rule:
                 self._plan, key, taken, attempt.threads, attempt.found,
                 None if deadline == FOREVER else deadline,
             )  # fmt: skip
+
+
+def states_of(known: RowPatternInstances, events: EventTable) -> RowPatternStates:
+    """The states of instances as the matcher has them; ``events`` are those that they hold."""
+    keys: Table = np.zeros(len(known), KEY)
+    for name in KEY.names or ():
+        keys[name] = known.instances[name]
+    rows = replace(events.take(known.rows["event"]), micros=known.rows["micros"].copy())
+    bits = known.rows["bits"].copy()
+    return RowPatternStates(keys, known.threads, known.nodes, rows, bits, known.tried)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from spark_cep.codecs.record_reader import Read
 from spark_cep.columns.loops.text_hash import SEED, place_hashes
+from spark_cep.columns.vectors import texts_of
 from spark_cep.compiler.key_text import ESCAPED, escaped
 from spark_cep.pattern.types import STRING
 from spark_cep.pipeline.decode.column_bytes import bytes_at, taken
@@ -91,6 +92,13 @@ def keys_of(
     group = np.full(len(rows), SEED, np.int64)
     place_hashes(*keys.pool, keys.nulls, group)
     return key, (group % key_groups).astype(np.int32)
+
+
+def key_group(key: str | None, key_groups: int) -> int:
+    """The key group of a key, as its text stands in outputs; ``None``: of what has none."""
+    keys, group = texts_of([key]), np.full(1, SEED, np.int64)
+    place_hashes(*keys.pool, keys.nulls, group)
+    return int(group[0] % key_groups)
 
 
 def _joined(parts: Sequence[pa.Array], here: _Flags) -> pa.Array:

@@ -16,10 +16,13 @@ from spark_cep.columns.compilation import FOREVER, NONE
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import texts_of
 from spark_cep.matcher.batch.events import Names
-from spark_cep.matcher.findings.partial import END_OF_TIME, Partial
+from spark_cep.matcher.findings.partial import END_OF_TIME
 from spark_cep.matcher.keys import KeysState, rule_states
 from spark_cep.matcher.keys_state import chosen
+from spark_cep.matcher.row_pattern.keys import states_of
+from spark_cep.matcher.row_pattern.states import attempts
 from spark_cep.matcher.snapshot import BATCH, decode_batch
+from spark_cep.model import Coordinates
 from spark_cep.packing import unpack, unsealed
 from spark_cep.pipeline.state.buckets import whole
 from spark_cep.pipeline.state.entries import check_entry
@@ -65,6 +68,18 @@ class BucketHeld:
     keys: int = 0
     waiting: int = 0
     rules: dict[str, RuleHeld] = field(default_factory=dict)
+
+
+class HeldPartial(NamedTuple):
+    """A partial match of a key, or, in SQL, a way in which its attempt has taken rows. ``events``:
+    the number of the step, or variable, and the coordinates of each, first to last; ``places``: the
+    states, or instructions, from which it goes on."""
+
+    rule: StoredRule
+    began: int
+    deadline: int
+    events: list[tuple[int, Coordinates]]
+    places: list[int]
 
 
 class StoredGroup:
@@ -121,17 +136,39 @@ class StoredGroup:
         _add_instances(held, state, [rule.fingerprint for rule in self.rules])
         return held
 
-    def of_key(
-        self, base: bytes, changes: bytes | None, key: str | None
-    ) -> Iterator[tuple[StoredRule, Partial]]:
-        """The partial matches that a bucket holds of one key, with their rules."""
+    def of_key(self, base: bytes, changes: bytes | None, key: str | None) -> Iterator[HeldPartial]:
+        """The partial matches that a bucket holds of one key."""
         if base[:1] == bytes([BATCH]):
             return
         state = self._whole(base, changes)
-        wanted = TextSet(texts_of([key])).find(state.keys) != NONE
-        for _, number, rule in rule_states(chosen(state, wanted), self._names, ()):
+        state = chosen(state, TextSet(texts_of([key])).find(state.keys) != NONE)
+        for _, number, rule in rule_states(state, self._names, ()):
             for partial in rule.partials:
-                yield self.rules[number], partial
+                chain = [(each.step, each.event.at) for each in partial.last.chain()][::-1]
+                yield HeldPartial(
+                    self.rules[number], partial.first.time, partial.deadline, chain, [partial.state]
+                )
+        yield from self._attempts(state)
+
+    def _attempts(self, state: KeysState) -> Iterator[HeldPartial]:
+        """The ways of the attempts of rules in SQL."""
+        known = state.row_patterns
+        states = states_of(known, state.events)
+        event = states.rows.objects(self._names, ())
+        for attempt in attempts(states):
+            rule, due = (
+                self.rules[known.instances["rule"][attempt.key]],
+                int(known.due[attempt.key]),
+            )
+            deadline = FOREVER if due >= END_OF_TIME else due
+            rows = [event(attempt.row + number) for number in range(attempt.rows)]
+            ways: dict[tuple[int, ...], list[int]] = {}
+            for at, labels in attempt.threads:
+                ways.setdefault(labels, []).append(at)
+            for labels, places in ways.items():
+                if labels:
+                    taken = [(label, row.at) for label, row in zip(labels, rows, strict=False)]
+                    yield HeldPartial(rule, rows[0].time, deadline, taken, places)
 
     def _whole(self, base: bytes, changes: bytes | None) -> KeysState:
         """All of a bucket; rules by their place in ``rules``."""

@@ -73,9 +73,7 @@ def apply(
             )  # fmt: skip
     if opens:
         tally.started += 1
-        _follow(
-            opening, event, time, event, NONE, 0, rule, plans, columns, work, tables, control
-        )
+        _follow(opening, event, time, event, NONE, 0, rule, plans, columns, work, tables, control)
     for row in range(control.following):
         partials[touched + row] = tables.following[row]
     control.partials = touched + control.following
@@ -211,9 +209,7 @@ def _follow(
             if rule.accumulators and totals != NONE and added != end:
                 added = end
                 of_added = extended(totals, move.step, event, rule, plans, columns, tables, control)
-            _stand(
-                move.target, first, end, of_added, deadline, nodes, tables.following, control
-            )
+            _stand(move.target, first, end, of_added, deadline, nodes, tables.following, control)
         elif deadline > time:  # else it could only repeat, and the gap is over
             _stand(move.target, first, end, totals, deadline, nodes, tables.following, control)
 

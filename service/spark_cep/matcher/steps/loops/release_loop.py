@@ -68,8 +68,7 @@ def advance(time, rule, plans, work, tables, control):
                 if rule.step_gaps:
                     nodes[last].mark = serial
             elif (
-                states[first_state + partials[row].state].absence
-                and nodes[last].matched != MATCHED
+                states[first_state + partials[row].state].absence and nodes[last].matched != MATCHED
             ):
                 finish(partials[row].first, last, deadline, nodes, finished, control)
         place = 0

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from spark_cep.config import Settings
 from spark_cep.errors import StateError
 from spark_cep.packing import pack, unpack
+from spark_cep.pipeline.decode.keys import key_group
 from spark_cep.pipeline.driver.checkpoint.failures import failure
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.spark.session import spark_session
@@ -63,7 +64,8 @@ class RuleReport:
 @dataclass(slots=True)
 class StoredPartialMatch:
     """One partial match of the key that was asked for: step numbers with the coordinates of their
-    events, first to last; times in milliseconds."""
+    events, first to last; times in milliseconds; ``places``: the states, or instructions, from
+    which it goes on."""
 
     rule: str
     version: int
@@ -72,6 +74,7 @@ class StoredPartialMatch:
     began: int
     deadline: int
     events: list[tuple[int, str, int, int]]
+    places: list[int]
 
 
 @dataclass(slots=True)
@@ -93,10 +96,16 @@ class StateReport:
 
 
 def read_state(
-    settings: Settings, key: str | None = None, spark: SparkSession | None = None
+    settings: Settings,
+    key: str | None = None,
+    spark: SparkSession | None = None,
+    *,
+    of_key_alone: bool = False,
 ) -> StateReport:
     """Read the checkpoint of ``settings``, with the partial matches of ``key`` if one is given, as
     texts of it stand in outputs; ``spark`` is a session to use and to leave running.
+    ``of_key_alone``: only of the key's group are buckets read, and the sizes are of these; without
+    ``key``, of the rules without key.
 
     Raises StateError when there is no state, or it is damaged or of another format.
     """
@@ -108,7 +117,8 @@ def read_state(
             raise StateError(
                 f"{location}: no batch is committed there; is state.checkpoint the right place?"
             )
-        return _read(session, location, position, key)
+        group = key_group(key, settings.state.key_groups) if of_key_alone else None
+        return _read(session, location, position, key, group)
     except PySparkException as error:
         raise failure(error, location) from error
     finally:
@@ -138,7 +148,9 @@ def _variable(spark: SparkSession, location: str, batch: int, name: str) -> Data
     return state.withColumn("label", F.col("key.label"))
 
 
-def _read(spark: SparkSession, location: str, position: Position, key: str | None) -> StateReport:
+def _read(
+    spark: SparkSession, location: str, position: Position, key: str | None, group: int | None
+) -> StateReport:
     spark = spark.newSession()
     # Unlike those of the job, rows are as large as buckets are.
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BYTES_TOGETHER))
@@ -155,6 +167,8 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
         F.col("user_map_key.name").alias("name"),
         F.col("user_map_value.value").alias("bucket"),
     )
+    if group is not None:
+        entries = entries.where(F.col("key_group") == group)
     beside = F.col("name").endswith(CHANGES)
     changes = entries.where(beside).select(
         "key_group",
@@ -170,7 +184,8 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
     if not stored:
         raise StateError(f"{location}: the state is empty")
     decoded = {number: StoredGroup(bytes(row.state)) for number, row in stored.items()}
-    lines = buckets.mapInArrow(_BucketReader(key), "line BINARY").collect()
+    of_key = key is not None or group is not None
+    lines = buckets.mapInArrow(_BucketReader(key, of_key), "line BINARY").collect()
     first = decoded[min(decoded)]
     report = StateReport(
         checkpoint=location,
@@ -184,7 +199,7 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
         partitions={number: Size() for number in range(position.committed_partitions)},
         groups=[],
         buckets=[],
-        of_key=None if key is None else [],
+        of_key=[] if of_key else None,
     )
     sizes = {number: Size(len(row.state)) for number, row in stored.items()}
     rules = {
@@ -219,9 +234,11 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
 
 @dataclass(frozen=True)
 class _BucketReader:
-    """A line for each bucket: key group, name, size, shares of the rules, partials of a key."""
+    """A line for each bucket: key group, name, size, shares of the rules, and, if they are asked
+    for, the partial matches of a key."""
 
     key: str | None
+    of_key: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -240,13 +257,15 @@ class _BucketReader:
         partials = sum(rule.partial_matches for rule in held.rules.values())
         size = [stored, held.keys, partials, held.waiting]
         shares = {fingerprint: rule.packed() for fingerprint, rule in held.rules.items()}
-        of_key = [] if self.key is None else list(self._of_key(group, row))
+        of_key = list(self._of_key(group, row)) if self.of_key else []
         return pack([row["key_group"], row["name"], size, shares, of_key])
 
     def _of_key(self, group: StoredGroup, row: dict[str, Any]) -> Iterator[list[Any]]:
-        for rule, held in group.of_key(row["bucket"], row["changes"], self.key):
-            events = [[taken.step, *taken.event.at] for taken in held.last.chain()]
+        for rule, began, deadline, events, places in group.of_key(
+            row["bucket"], row["changes"], self.key
+        ):
+            taken = [[step, *at] for step, at in events]
             yield [
-                rule.id, rule.version, rule.fingerprint, row["key_group"], held.first.time,
-                held.deadline, events[::-1],
+                rule.id, rule.version, rule.fingerprint, row["key_group"], began, deadline, taken,
+                places,
             ]  # fmt: skip

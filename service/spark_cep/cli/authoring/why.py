@@ -1,0 +1,167 @@
+"""``spark-cep why``: what the events of a key did to the partial matches of a rule, and why."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_cep.cli.authoring.backtest import End
+from spark_cep.cli.authoring.events import allowed_disorder, recorded_events, rules_to_run
+from spark_cep.cli.terminal import err, out
+from spark_cep.documents.nearest import instead, listed
+from spark_cep.errors import ConfigurationError, printable
+
+if TYPE_CHECKING:
+    from spark_cep.config import Settings
+    from spark_cep.pattern.document.loading import LoadedRule
+
+_CONFIG = typer.Option("--config", "-c", help="The settings of the job.", dir_okay=False)
+
+
+def why(
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", "-k", help="The key, as it stands in outputs; none for a rule without key."
+        ),
+    ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option("--rule", "-r", metavar="RULE", help="The rule's id, or its file."),
+    ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option("--rules", help="Rule file or folder; default: those of the settings."),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="[INPUT=]FILE|FOLDER|TOPIC",
+            help="The events: Avro, JSON lines, CSV or Parquet files, or a topic of the settings.",
+        ),
+    ] = None,
+    config: Annotated[Path | None, _CONFIG] = None,
+    schema: Annotated[
+        list[str] | None,
+        typer.Option("--schema", "-s", metavar="[INPUT=]FILE", help="Avro schema of the events."),
+    ] = None,
+    event_time: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--event-time",
+            metavar="[INPUT=]COLUMN[:UNIT]",
+            help="The column with the event time, and its unit: millis, micros, seconds, iso.",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", help="Events from this time on, ISO 8601, UTC.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Events before this time.")] = None,
+    disorder: Annotated[
+        str | None,
+        typer.Option(
+            "--allowed-disorder", help="As time.allowed_disorder; default: of the settings, or 0."
+        ),
+    ] = None,
+    at_end: Annotated[
+        End,
+        typer.Option(
+            "--at-end",
+            help="`wait`: time stands at the last event; `decide`: all deadlines pass.",
+        ),
+    ] = End.WAIT,
+    most: Annotated[
+        int, typer.Option("--last", "-n", min=1, help="Show so many events, the last ones.")
+    ] = 200,
+    still_open: Annotated[
+        bool,
+        typer.Option(
+            "--open", help="The open partial matches of the running job instead: its checkpoint."
+        ),
+    ] = False,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="With --open: this checkpoint, not the settings' own."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+) -> None:
+    """Show why a rule did, or did not, match the events of a key: what each event did to each
+    partial match, which part of a condition was not true, and by what partial matches ended. Runs
+    the rule over the events with the job's own decoder and matcher, without Spark."""
+    from spark_cep.backtest.replay import run_settings
+    from spark_cep.config import load
+    from spark_cep.rules.rule_set import RuleSet
+    from spark_cep.why.answer import Answer
+    from spark_cep.why.recorded import account_of
+
+    settings = None if config is None else load(config)
+    if still_open or checkpoint is not None:
+        _show_open(settings, checkpoint, key, rule, as_json=as_json)
+        return
+    chosen = _rule(rule, rules, settings)
+    if chosen.rule.key and key is None:
+        raise ConfigurationError(f"rule {chosen.rule.id} has a key: say which with --key")
+    with ExitStack() as stack:
+        of_rule = RuleSet((chosen,))
+        events = recorded_events(
+            of_rule, inputs or [], settings, schema, event_time, start, end, stack
+        )
+        for note in events.notes:
+            err.print(f"note: {printable(note)}", markup=False)
+        ms = None if disorder is None else allowed_disorder(disorder)
+        answer = Answer(account_of(of_rule, key, events, run_settings(settings, ms), at_end.value))
+    if as_json:
+        typer.echo(json.dumps(answer.data(), indent=2))
+    else:
+        typer.echo(answer.text(most))
+
+
+def _show_open(
+    settings: Settings | None,
+    checkpoint: str | None,
+    key: str | None,
+    rule: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the open partial matches of a key, as of the last committed batch."""
+    from spark_cep.cli import state_text
+    from spark_cep.pipeline.driver.commands.state_report import read_state
+
+    if settings is None:
+        raise ConfigurationError("--open needs the settings of the job: give --config")
+    if checkpoint is not None:
+        own = settings.state.model_copy(update={"checkpoint": checkpoint})
+        settings = settings.model_copy(update={"state": own})
+    report = read_state(settings, key, of_key_alone=True)
+    report.of_key = [each for each in report.of_key or () if rule in (None, each.rule)]
+    plans = state_text.plans_of(settings, report.position.committed)
+    if as_json:
+        found = [state_text.partial_data(each, plans) for each in report.of_key]
+        watermark = state_text.moment(report.watermark)
+        typer.echo(json.dumps({"watermark": watermark, "partial_matches": found}, indent=2))
+    else:
+        out.print(f"watermark  {state_text.moment(report.watermark) or 'not yet'}", markup=False)
+        state_text.show_of_key(report, plans, out)
+
+
+def _rule(rule: str | None, rules: Path | None, settings: Settings | None) -> LoadedRule:
+    """The rule that is meant: by its id, or the only one of a file."""
+    if rule is not None and rules is None and (file := Path(rule)).is_file():
+        rule, rules = None, file
+    by_id = {each.rule.id: each for each in rules_to_run(rules, settings).loaded}
+    if rule is None and len(by_id) == 1:
+        return next(iter(by_id.values()))
+    if rule is None:
+        raise ConfigurationError(f"say which rule with --rule: {listed(list(by_id))}")
+    if rule not in by_id:
+        raise ConfigurationError(
+            f"there is no rule `{printable(rule)}`\n  help: {instead(rule, by_id, 'rules')}"
+        )
+    return by_id[rule]

@@ -1,0 +1,13 @@
+"""Times in accounts."""
+
+from __future__ import annotations
+
+from spark_cep.pattern.document.canonical import instant
+
+
+def instant_text(ms: int) -> str:
+    """The time as ISO 8601, in UTC; beyond the years 1 to 9999 in words."""
+    try:
+        return instant(ms)
+    except OverflowError:
+        return "the end of time" if ms > 0 else "before all time"

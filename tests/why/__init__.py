@@ -1,0 +1,1 @@
+"""Why rules did, or did not, match."""
