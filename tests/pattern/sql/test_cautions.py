@@ -39,7 +39,7 @@ def warned(query: Query) -> list[str]:
     return places(query, stream_warnings(query))
 
 
-def places(query: Query, problems: Sequence[TextProblem]) -> list[str]:
+def places(query: Query, problems: Sequence[TextProblem | TextWarning]) -> list[str]:
     """The text at the places of problems, in its order."""
     return [query.text[slice(*problem.span)] for problem in sorted(problems, key=lambda p: p.span)]
 
