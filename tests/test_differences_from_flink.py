@@ -19,6 +19,7 @@ import pytest
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import RuleSetError
 from spark_cep.model import Coordinates
+from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.checks.cautions import cautions
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.expressions import Expression, parse
@@ -94,9 +95,10 @@ def refusal(pattern: str) -> str:
 
 
 def warnings(pattern: str) -> list[str]:
-    """What a rule is warned about."""
+    """The warnings about a rule, but for those about its state and its timeouts."""
     (loaded,) = load_rules(f"id: r\nkey: key\n{pattern}", "rule.yaml")
-    return [warning.message for warning in loaded.warnings]
+    others = (Code.NO_WINDOW, Code.REPEATED_TIMEOUT)
+    return [warning.message for warning in loaded.warnings if warning.code not in others]
 
 
 class TestMatchesAndTimeoutsAreFoundOnce:

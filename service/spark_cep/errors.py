@@ -160,6 +160,7 @@ class Problem:
     ``source`` is the file's name (or ``<python>``), ``excerpt`` the whole line that ``span`` points
     into. ``allowed`` says what would have been right. ``field`` names the wrong
     field of a rule that was never text; ``span`` and ``excerpt`` are then of the field's own value.
+    ``code`` is that of a warning about a rule; ``fix``: what can be written in place of ``span``.
     """
 
     message: str
@@ -170,6 +171,8 @@ class Problem:
     step: str | None = None
     allowed: str | None = None
     field: str | None = None
+    code: str | None = None
+    fix: str | None = None
 
     def render(self) -> str:
         """The problem as text for people: place, message, underlined line, help."""
@@ -180,7 +183,8 @@ class Problem:
         where = "".join(
             f" [{kind} {printable(shortened(name, _MOST_OF_NAME))}]" for kind, name in names if name
         )
-        lines = [f"{place}:{where} {printable(shortened(self.message))}"]
+        code = f" [{self.code}]" if self.code else ""
+        lines = [f"{place}:{where} {printable(shortened(self.message))}{code}"]
         if self.span is not None and self.excerpt is not None:
             gutter = f"{self.field or self.span.line} | "
             shown, column, length = _around(self.excerpt, self.span)

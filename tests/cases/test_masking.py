@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 from spark_cep.cases.masking import Masking
 
@@ -11,7 +12,7 @@ from spark_cep.cases.masking import Masking
 def test_the_same_by_the_same() -> None:
     """Equal values stay equal, different ones different; columns count by themselves."""
     masking = Masking(["user", "ip", "home.street"])
-    events = [
+    events: list[dict[str, Any]] = [
         {"user": "ann", "ip": "10.0.0.1", "kind": "a", "home": {"street": "A", "zip": 1}},
         {"user": "bob", "ip": "10.0.0.1", "kind": "a", "home": {"street": "B", "zip": 1}},
         {"user": "ann", "ip": None, "kind": "b", "home": None},
@@ -28,7 +29,17 @@ def test_the_same_by_the_same() -> None:
 def test_types_are_kept() -> None:
     """A replacement is of its value's type, and none shows the value."""
     moment = datetime(1980, 5, 17, 8, tzinfo=UTC)
-    values = ["x", 17, 1.5, Decimal("2.5"), b"x", moment, date(1980, 5, 17), [1, 1, 2], {"a": "x"}]
+    values: list[Any] = [
+        "x",
+        17,
+        1.5,
+        Decimal("2.5"),
+        b"x",
+        moment,
+        date(1980, 5, 17),
+        [1, 1, 2],
+        {"a": "x"},
+    ]
     masking = Masking(["v"])
     for value in values:
         masked = masking.masked({"v": value})["v"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from spark_cep.cli.checking import check_rules
-from spark_cep.errors import RuleSetError
 
 STATEMENT = """-- id: r
 SELECT * FROM logins MATCH_RECOGNIZE (
@@ -23,11 +22,8 @@ def checked(
     file = folder / "r.sql"
     text = STATEMENT.format(pattern=pattern, within=within, more=more, measure=measure)
     file.write_text(text, encoding="utf-8")
-    try:
-        check_rules(file, None, ())
-    except RuleSetError as error:
-        return [(each.message, each.allowed) for each in error.problems]
-    return []
+    report = check_rules([file], None, ())
+    return [(each.message, each.allowed) for each in report.problems]
 
 
 @pytest.mark.parametrize("pattern", ["a b $", "a x* b"])

@@ -9,6 +9,7 @@ from shutil import copy
 from textwrap import dedent
 
 import pytest
+from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from spark_cep.cases.shape import (
@@ -92,7 +93,7 @@ def test_all_commands_are_found() -> None:
     [CaseFileShape, CaseShape, StepShape, ExpectShape, TimeoutShape, RowShape, DeadLetterShape,
      PartialMatchShape],
 )  # fmt: skip
-def test_every_key_is_on_the_page(shape: type) -> None:
+def test_every_key_is_on_the_page(shape: type[BaseModel]) -> None:
     """The page's tables have the keys of a case file."""
     missing = [name for name in shape.model_fields if not re.search(rf"`{name}\b", PAGE)]
     assert missing == []

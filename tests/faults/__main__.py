@@ -69,7 +69,8 @@ class _Suite:
                 made, self.sent, self.calm, name, fault, wanted, pause, self.random
             )
             self.add(score)
-            assert score.faults, f"{name}: the input ended before the first fault"
+            if not score.faults:
+                break
             wanted -= score.faults
 
     def add(self, score: Score) -> None:

@@ -54,10 +54,12 @@ def table(scores: Sequence[Score]) -> Table:
 
 
 def what_is_wrong(scores: Sequence[Score]) -> list[str]:
-    """A sentence for each run whose output differs, that compared nothing, or in which the command
-    ended as it must not."""
+    """A sentence for each run without a fault, whose output differs, that compared nothing, or in
+    which the command ended as it must not."""
     found = [] if scores else ["no run: no kind of fault has this name"]
     for score in scores:
+        if not score.faults:
+            found.append(f"{score.fault}: the input ended before the first fault")
         for of, comparison in (
             ("the matcher", score.comparison),
             ("an undisturbed run", score.undisturbed),

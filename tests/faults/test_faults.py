@@ -76,12 +76,15 @@ def test_the_comparison_finds_what_is_lost_twice_or_wrong() -> None:
 
 
 def test_a_run_that_shows_nothing_is_told() -> None:
-    """What differs, what compared nothing, and an end that nobody asked for, or of a kind of fault
-    that ends no job."""
+    """One without a fault, what differs, what compared nothing, and an end that nobody asked for,
+    or of a kind of fault that ends no job."""
     equal, none = Comparison(5, 0, 0, 0), Comparison(0, 0, 0, 0)
     java = int(ExitCode.JAVA_ENDED)
     assert what_is_wrong([Score("jvm", 1, 2, [java], equal, equal)]) == []
     assert what_is_wrong([]) == ["no run: no kind of fault has this name"]
+    assert what_is_wrong([Score("jvm", 0, 1, [], equal, equal)]) == [
+        "jvm: the input ended before the first fault"
+    ]
     assert what_is_wrong([Score("broker kill", 1, 2, [java], equal, equal)]) == [
         "broker kill: the command ended with [14]"
     ]

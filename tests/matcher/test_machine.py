@@ -52,7 +52,7 @@ def _steps(*steps: str, within: str = "10 ms") -> str:
     return "\n".join([f"within: {within}", "pattern:", *(f"  - {{{step}}}" for step in steps)])
 
 
-A = "step: a, where: \"name = 'a'\""
+A = """step: a, where: "name = 'a'\""""
 B, C, N = (
     f"step: {name}, after: {after}, where: \"name = '{name}'\""
     for name, after in (("b", "followed_by_any"), ("c", "followed_by"), ("n", "not_followed_by"))
@@ -65,7 +65,7 @@ B, C, N = (
         (_steps(A, B), "a@0 b@1", [("a0 b1", 1)], [("a0", 10, True)]),
         (_steps(A, B), "a@0 b@10", [], [("a0", 10, False)]),
         (
-            _steps(A, B, f"{C[:-1]} AND price > LAST(b.price)\""),
+            _steps(A, B, f'{C[:-1]} AND price > LAST(b.price)"'),
             "a@0 b=1@1 b=7@2 c=5@3",
             [("a0 b1 c3", 3)],
             [("a0", 10, True), ("a0 b2", 10, False)],
@@ -76,19 +76,7 @@ B, C, N = (
             [("a0 a1", 10)],
             [("a0", 10, True), ("a1", 11, False)],
         ),
-        (
-            _steps(f"{A}, times: 2, loop: combinations", N),
-            "a@0 a@1 n@2",
-            [],
-            [("a0", 10, False), ("a1", 11, False)],
-        ),
-        # The match {a0} is found at 4, when two more events have been taken behind it.
-        (
-            _steps(f"{A}, times: 1+", N, within="{gap: 4 ms}"),
-            "a@0 a@2 a@3 n@5",
-            [("a0", 4)],
-            [("a0 a1 a2", 7, True), ("a1 a2", 7, False), ("a2", 7, False)],
-        ),
+        (_steps(f"{A}, times: 2, loop: combinations", N), "a@0 a@1 n@2", [], []),
     ],
 )
 def test_already_matched(

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from spark_cep.errors import SchemaError
-from spark_cep.pattern.types import RecordType, record_type
+from spark_cep.pattern.types import (
+    RecordType,
+    UnreadableType,
+    column_type,
+    readable_columns,
+    record_type,
+    unreadable_part,
+)
 
 
 def type_of(kind: Any) -> str:
@@ -99,7 +106,6 @@ def _record(*fields: Any, name: Any = "R") -> Any:
     [
         ("{", "not JSON"),
         ('"string"', "must be a record"),
-        (_record({"name": "next", "type": ["null", "R"]}), "contains itself"),
         (_record({"name": "x", "type": "nope"}), "unknown Avro type 'nope'"),
         (_record({"name": "x", "type": 5}), "not an Avro schema"),
         (_record({"name": "x", "type": {}}), "needs a 'type'"),
@@ -107,16 +113,6 @@ def _record(*fields: Any, name: Any = "R") -> Any:
         (_record({"name": "x", "type": "int"}, {"name": "x", "type": "int"}), "there twice"),
         (_record(name=None), "needs a name"),
         ({"type": "record", "name": "R"}, "needs a list of fields"),
-        (
-            _record({"name": "x", "type": {"type": "bytes", "logicalType": "decimal"}}),
-            "precision and scale",
-        ),
-        (
-            _record(
-                {"name": "x", "type": {"type": "bytes", "logicalType": "decimal", "precision": 39}}
-            ),
-            "precision is 1 to 38",
-        ),
     ],
 )
 def test_unusable_schema(schema: Any, message: str) -> None:
@@ -132,3 +128,61 @@ def test_deep_nesting_is_refused() -> None:
         kind = {"type": "array", "items": kind}
     with pytest.raises(SchemaError, match="nested more than 64 deep"):
         type_of(kind)
+
+
+DEEP = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "reason"),
+    [
+        (["null", "R"], "R", "the type R contains itself"),
+        (DEEP, "DECIMAL(64, 2)", "DECIMAL(64, 2) is beyond a precision of 1 to 38"),
+        (DEEP | {"precision": None}, "DECIMAL(None, 2)", "DECIMAL(None, 2) is beyond"),
+        (DEEP | {"precision": 1}, "DECIMAL(1, 2)", "DECIMAL(1, 2) is beyond"),
+        (
+            {"type": "fixed", "name": "F", "size": 40} | {**DEEP, "type": "fixed"},
+            "DECIMAL(64, 2)",
+            "DECIMAL(64, 2) is beyond",
+        ),
+        (
+            {"type": "array", "items": ["null", DEEP]},
+            "ARRAY<DECIMAL(64, 2)>",
+            "DECIMAL(64, 2) is beyond",
+        ),
+        ({"type": "map", "values": "R"}, "MAP<STRING, R>", "the type R contains itself"),
+        (
+            {"type": "array", "items": _record({"name": "d", "type": DEEP}, name="I")},
+            "ARRAY<STRUCT<d: DECIMAL(64, 2)>>",
+            "DECIMAL(64, 2) is beyond",
+        ),
+        (["int", "string", DEEP], "STRUCT<member0: INT, member1: STRING, member2: ", "DECIMAL"),
+    ],
+)
+def test_unreadable_columns(of: Any, name: str, reason: str) -> None:
+    """A type that is not read is that of its column alone."""
+    record = record_type(_record({"name": "x", "type": "int"}, {"name": "y", "type": of}))
+    kind = record.fields["y"]
+    assert isinstance(kind, UnreadableType)
+    assert str(kind).startswith(name)
+    assert kind.reason.startswith(reason)
+    assert column_type(record, ("y", "below", "it")) == kind
+    assert readable_columns(record) == [("x",)]
+
+
+def test_columns_beside_an_unreadable_one() -> None:
+    """Of a record with an unreadable part the others can be read."""
+    node = _record(
+        {"name": "value", "type": "int"},
+        {"name": "next", "type": ["null", "Node"]},
+        {"name": "kind", "type": {"type": "enum", "name": "K", "symbols": ["A"]}},
+        name="Node",
+    )
+    record = record_type(
+        _record({"name": "first", "type": node}, {"name": "second", "type": ["null", "Node"]})
+    )
+    columns = ["first.value", "first.kind", "second.value", "second.kind"]
+    assert [".".join(path) for path in readable_columns(record)] == columns
+    part = unreadable_part(record)
+    assert part is not None
+    assert part.name == "Node"

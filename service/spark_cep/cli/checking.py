@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,36 +17,44 @@ from spark_cep.errors import (
     SchemaNotFoundError,
     StartError,
 )
+from spark_cep.pattern.document.allowed import reason_for, unused_comments
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.sql_types import endless
-from spark_cep.pattern.type_check import type_check, type_warnings
+from spark_cep.pattern.type_check import silenced_type_warnings, type_check, type_warnings
 from spark_cep.pattern.types import record_type
-from spark_cep.rules.rule_set import RuleSet
-from spark_cep.rules.sources.folder import examine_rules, read_rules
+from spark_cep.rules.rule_set import RuleFile, RuleSet, examine
+from spark_cep.rules.sources.folder import RULE_FILES, read_files, read_rules, shown_name
+from spark_cep.rules.sources.source import rule_file
 
 if TYPE_CHECKING:
     from spark_cep.config import Settings
 
+STANDARD_INPUT: Final = Path("-")
+_STANDARD_INPUT_NAME: Final = "<stdin>"
 #: The time that Kafka has to answer whether a topic exists.
 _SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """A check that found nothing wrong."""
+    """The result of a check: everything wrong, in the order of the places, and the warnings.
+    ``silenced``: warnings that comments allow, with the reason that they give."""
 
+    problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
+    silenced: tuple[tuple[Problem, str], ...]
     summary: str
 
 
-def check_rules(path: Path | None, config: Path | None, schemas: Sequence[Path]) -> CheckReport:
-    """Check the rules of ``path``, or those of the source that ``config`` names; raises
-    RuleSetError with every problem found."""
-    rules = _given_rules(path, config)
+def check_rules(paths: Sequence[Path], config: Path | None, schemas: Sequence[Path]) -> CheckReport:
+    """Check the rules of ``paths``, or those of the source that ``config`` names. RuleSetError when
+    these cannot be read."""
+    rules = _given_rules(paths, config)
     problems, warnings = list(rules.problems), list(rules.warnings)
     if config is None:
         problems += _endless(rules)
+    silenced: dict[int, list[Problem]] = {}
     checked = "Columns and types were not checked: give --schema or --config."
     if config is not None:
         wrong, noted = _registry_findings(rules, config)
@@ -56,29 +65,63 @@ def check_rules(path: Path | None, config: Path | None, schemas: Sequence[Path])
         types = _types_of_files(schemas)
         problems += _type_problems(rules.loaded, types)
         warnings += (warning for one in rules.loaded for warning in type_warnings(one, types))
+        silenced = {id(one): silenced_type_warnings(one, types) for one in rules.loaded}
         checked = f"Columns and types were checked against {', '.join(map(str, schemas))}."
-    if problems:
-        raise RuleSetError(sorted(problems, key=_by_place))
+    if not problems:
+        warnings += _unused(rules, silenced, typed=bool(schemas) and config is None)
     count, warned = len(rules.rules), len(warnings)
     valid = "1 rule is valid" if count == 1 else f"{count} rules are valid"
     if warned:
         valid += ", with 1 warning" if warned == 1 else f", with {warned} warnings"
-    return CheckReport(tuple(warnings), f"{valid}. {checked}")
+    ordered = tuple(sorted(problems, key=_by_place))
+    allowed = tuple(
+        (each, reason_for(one.allowed, each.code or ""))
+        for one in rules.loaded
+        for each in (*one.silenced, *silenced.get(id(one), ()))
+    )
+    return CheckReport(ordered, tuple(warnings), allowed, f"{valid}. {checked}")
 
 
-def _given_rules(path: Path | None, config: Path | None) -> RuleSet:
-    if path is not None:
-        _must_exist(path)
-        return examine_rules(path)
+def _unused(
+    rules: RuleSet, silenced: Mapping[int, Sequence[Problem]], *, typed: bool
+) -> Iterator[Problem]:
+    """Warnings about comments that allow what no rule has."""
+    for one in rules.loaded:
+        all_silenced = (*one.silenced, *silenced.get(id(one), ()))
+        codes = frozenset(each.code for each in all_silenced if each.code is not None)
+        yield from unused_comments(one.allowed, codes, one.places, typed=typed)
+
+
+def _given_rules(paths: Sequence[Path], config: Path | None) -> RuleSet:
+    if paths:
+        files: list[RuleFile] = []
+        for path in paths:
+            if path == STANDARD_INPUT:
+                files.append(_from_standard_input())
+                continue
+            _must_exist(path)
+            files += read_files(path)
+        names = ", ".join(shown_name(path) for path in paths)
+        return examine(files, names, RULE_FILES)
     if config is None:
         raise ConfigurationError(
-            "there are no rules to check: give a rule file or a folder of them, or --config"
+            "there are no rules to check: give rule files or folders of them, - for the standard"
+            " input, or --config"
         )
     # The settings, and clients of sources, are slow to import.
     from spark_cep.config import load
     from spark_cep.rules.sources.configured import examined
 
     return examined(load(config))
+
+
+def _from_standard_input() -> RuleFile:
+    text = sys.stdin.read()
+    begin = text.lstrip("\ufeff \t\r\n")
+    in_sql = begin[:6].upper() == "SELECT" or (begin[:2] == "--" and begin[:3] != "---")
+    if not in_sql:
+        return rule_file(text, _STANDARD_INPUT_NAME)
+    return rule_file(text, f"{_STANDARD_INPUT_NAME}.sql")
 
 
 def _look_for_topics(settings: Settings) -> None:

@@ -1,5 +1,5 @@
-"""The forms in which ``spark-cep explain`` shows a rule; apart, since all else it needs is slow to
-import."""
+"""The forms in which ``spark-cep explain`` shows a rule and ``spark-cep check`` its results; apart,
+since all else they need is slow to import."""
 
 from __future__ import annotations
 
@@ -13,3 +13,12 @@ class RuleForm(Enum):
     DOT = "dot"
     MERMAID = "mermaid"
     PLAN = "plan"
+
+
+class CheckForm(Enum):
+    """The forms in which the results of a check are shown."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"

@@ -17,13 +17,20 @@ from spark_cep.cli.authoring.test_cases import run_cases
 from spark_cep.cli.authoring.why import why
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode, exit_code
-from spark_cep.cli.forms import RuleForm
+from spark_cep.cli.forms import CheckForm, RuleForm
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
 from spark_cep.cli.terminal import CommandGroup, ConfigFile, err, out
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import load
-from spark_cep.errors import Problem, SparkCepError, printable, printable_lines, rendered
+from spark_cep.errors import (
+    Problem,
+    RuleSetError,
+    SparkCepError,
+    printable,
+    printable_lines,
+    rendered,
+)
 from spark_cep.observability.logs import as_json, configure
 
 app = typer.Typer(
@@ -220,9 +227,11 @@ def dead_letters(
 @app.command()
 def check(
     rules: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Argument(
-            help="A rule file, or a folder of them; default: where the settings have rules from."
+            help="Rule files, folders of them, or - for the standard input; default: where the"
+            " settings have rules from.",
+            allow_dash=True,
         ),
     ] = None,
     config: Annotated[
@@ -238,14 +247,39 @@ def check(
         list[Path] | None,
         typer.Option("--schema", "-s", help="Check against this Avro schema file.", dir_okay=False),
     ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors, too.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Write what is meant without doubt into the rule files.")
+    ] = False,
+    form: Annotated[
+        CheckForm, typer.Option("--format", "-f", help="For people or for programs.")
+    ] = CheckForm.TEXT,
 ) -> None:
     """Check rules, with --schema or --config also against event schemas. Needs neither Spark nor
     Kafka; --config needs the registry."""
-    from spark_cep.cli.checking import check_rules
+    from spark_cep.cli.authoring import check_forms
+    from spark_cep.cli.authoring.fixing import fix_files
+    from spark_cep.cli.checking import STANDARD_INPUT, check_rules
 
-    report = check_rules(rules, config, schema or [])
-    _warn(report.warnings)
-    typer.echo(report.summary)
+    paths = rules or []
+    if fix and (not paths or STANDARD_INPUT in paths):
+        raise typer.BadParameter("--fix takes rule files and folders")
+    report = check_rules(paths, config, schema or [])
+    if fix:
+        fixed = fix_files(paths, report.warnings)
+        for file, count in fixed.items():
+            err.print(f"fixed {count} in {printable(str(file))}", markup=False)
+        if fixed:
+            report = check_rules(paths, config, schema or [])
+    if form is not CheckForm.TEXT:
+        typer.echo(check_forms.written(report, form), nl=False)
+    else:
+        _warn(report.warnings)
+        if report.problems:
+            raise RuleSetError(report.problems)
+        typer.echo(report.summary)
+    if report.problems or (strict and report.warnings):
+        sys.exit(ExitCode.RULES)
 
 
 @app.command()

@@ -49,6 +49,7 @@ _CLASSES: Final[tuple[type, ...]] = (
     types.ArrayType,
     types.MapType,
     types.RecordType,
+    types.UnreadableType,
     # What the machine runs.
     Plan,
     State,

@@ -84,8 +84,11 @@ class Places:
         allowed: str | None = None,
         at: Literal["key", "value"] = "value",
         offsets: tuple[int, int] | None = None,
+        code: str | None = None,
+        fix: str | None = None,
     ) -> Problem:
-        """A problem at ``path``: its key, its value, or characters inside its scalar."""
+        """A problem at ``path``: its key, its value, or characters inside its scalar. ``fix``: what
+        is right in the place of these."""
         if self.is_text:
             span: Span | None = self.span(path, at=at, offsets=offsets)
             excerpt = self._line(span.line - 1) if span is not None else None
@@ -101,6 +104,8 @@ class Places:
             step=self.step_at(path),
             allowed=allowed,
             field=None if self.is_text else field_of(path),
+            code=code,
+            fix=fix if self.is_text and span is not None and offsets is not None else None,
         )
 
     def _origin(self, path: Path) -> str | None:

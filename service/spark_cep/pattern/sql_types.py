@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from spark_cep.errors import Problem
-from spark_cep.pattern.checks.sql_rule import PATH, finding
+from spark_cep.pattern.checks.sql_rule import PATH, finding, warned
 from spark_cep.pattern.checks.validation import place_findings
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.document.rule_of_shape import with_query
@@ -59,7 +59,7 @@ def statement_warnings(loaded: LoadedRule, event: AnyRecord) -> list[Problem]:
         for problem in unknown_symbols(expression, event, {})
     ]
     ordered = sorted(dict.fromkeys(warnings), key=lambda problem: problem.span)
-    return place_findings(map(finding, ordered), loaded.places)[0]
+    return place_findings(map(warned, ordered), loaded.places)[1]
 
 
 def endless(loaded: LoadedRule) -> list[Problem]:

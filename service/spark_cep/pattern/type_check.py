@@ -19,7 +19,7 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.expressions import ALL_STEPS, Expression, ExpressionError, check_types, parse
 from spark_cep.pattern.expressions.checking.symbols import unknown_symbols
 from spark_cep.pattern.expressions.nodes import Column
-from spark_cep.pattern.expressions.problems import TextProblem
+from spark_cep.pattern.expressions.problems import TextProblem, TextWarning
 from spark_cep.pattern.key_types import key_problem, with_article
 from spark_cep.pattern.several_types import AnyRecord, InputRecord
 from spark_cep.pattern.sql_types import check_statement, statement_warnings, with_columns
@@ -45,7 +45,16 @@ def type_check(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Probl
 
 def type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
     """Return warnings about conditions that are valid for these record types but are probably
-    mistakes."""
+    mistakes, but for those that the rule's comments allow."""
+    return loaded.divided(_type_warnings(loaded, records))[0]
+
+
+def silenced_type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
+    """Return those of :func:`type_warnings` that the rule's comments allow."""
+    return loaded.divided(_type_warnings(loaded, records))[1]
+
+
+def _type_warnings(loaded: LoadedRule, records: Sequence[InputRecord]) -> list[Problem]:
     if loaded.rule.query is not None:
         return statement_warnings(loaded, AnyRecord.of(list(dict.fromkeys(records))))
     check = _Check(loaded.rule, loaded.places, records)
@@ -109,10 +118,10 @@ class _Check:
         """Yield the warnings of all expressions in the order of the rule's fields."""
         for number, key in enumerate(self._rule.key):
             symbols = unknown_symbols(key, self._any, self._steps)
-            yield from self._described(symbols, ("key", number))
+            yield from self._warned(symbols, ("key", number))
         for expression, path, _ in expressions_of(self._rule):
             symbols = unknown_symbols(expression, self._events.get(path[:-1]), self._steps)
-            yield from self._described(symbols, path)
+            yield from self._warned(symbols, path)
 
     def _type_of(self, placed: Placed) -> AnyRecord:
         name = placed.step.of_type
@@ -159,3 +168,9 @@ class _Check:
         for problem in found:
             message, span, allowed = problem
             yield self._places.problem(message, path, allowed=allowed, offsets=span)
+
+    def _warned(self, found: Iterable[TextWarning], path: Path) -> Iterator[Problem]:
+        for message, span, allowed, code, fix in found:
+            yield self._places.problem(
+                message, path, allowed=allowed, offsets=span, code=code, fix=fix
+            )

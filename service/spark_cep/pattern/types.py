@@ -21,14 +21,17 @@ union of float and double            DOUBLE
 other unions                         record of ``member0``, ``member1``, …
 ===================================  ==========================================================
 
-A type that contains itself is refused with ``SchemaError``, as Spark refuses it by default.
+A decimal that Spark SQL does not have, and a type that contains itself, are of an
+``UnreadableType``, and so is an array, a map or a union with such a type inside: that column is not
+read, all others are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -36,6 +39,15 @@ from spark_cep.errors import SchemaError
 
 MAX_DECIMAL_DIGITS = 38
 _MAX_NESTING = 64
+_DECIMALS = f"a precision of 1 to {MAX_DECIMAL_DIGITS} and a scale of 0 to the precision"
+_SMALLER_DECIMAL = (
+    "a reader schema (`reader_schema` of the input) that gives the column a smaller precision;"
+    " records with more digits than that become dead letters"
+)
+_WITHOUT_IT = (
+    "a reader schema (`reader_schema` of the input) in which it does not; the other columns are"
+    " read without that, too"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +116,50 @@ class RecordType(SqlType):
         return f"STRUCT<{inner}>"
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadableType(SqlType):
+    """A type whose values are not read: ``reason`` and ``remedy`` are for messages."""
+
+    name: str
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
 def column_type(record: RecordType, path: tuple[str, ...]) -> SqlType | None:
-    """The type of a column, or ``None`` when the record has no such column."""
+    """The type of a column, or ``None`` when the record has no such column. What is below an
+    unreadable column has its type."""
     found: SqlType = record
     for part in path:
+        if isinstance(found, UnreadableType):
+            return found
         if not isinstance(found, RecordType) or part not in found.fields:
             return None
         found = found.fields[part]
+    return found
+
+
+def unreadable_part(kind: SqlType) -> UnreadableType | None:
+    """The first part of a type that is not read; ``None`` where all of it is."""
+    match kind:
+        case UnreadableType():
+            return kind
+        case RecordType(fields=fields):
+            return next(filter(None, map(unreadable_part, fields.values())), None)
+    return None
+
+
+def readable_columns(record: RecordType) -> list[tuple[str, ...]]:
+    """The columns that can be read: those of the record itself, and where a part of one cannot,
+    the others inside it."""
+    found: list[tuple[str, ...]] = []
+    for name, kind in record.fields.items():
+        if unreadable_part(kind) is None:
+            found.append((name,))
+        elif isinstance(kind, RecordType):
+            found += [(name, *path) for path in readable_columns(kind)]
     return found
 
 
@@ -219,11 +268,12 @@ class _AvroReader:
         if kind in ("record", "error", "enum", "fixed"):
             return self._define(kind, schema, at)
         if kind == "array":
-            return ArrayType(self.convert(schema.get("items"), at.below("[]")))
+            return _whole(ArrayType, self.convert(schema.get("items"), at.below("[]")))
         if kind == "map":
-            return MapType(STRING, self.convert(schema.get("values"), at.below("{}")))
+            value = self.convert(schema.get("values"), at.below("{}"))
+            return _whole(partial(MapType, STRING), value)
         if kind == "bytes" and schema.get("logicalType") == "decimal":
-            return _decimal(schema, at)
+            return _decimal(schema)
         logical = _LOGICAL.get((kind, str(schema.get("logicalType"))))
         return logical or self._by_name(kind, at)
 
@@ -232,9 +282,8 @@ class _AvroReader:
             return _PRIMITIVES[name]
         for candidate in (at.full(name), name):
             if candidate in self._open:
-                raise at.refused(
-                    f"the type {candidate} contains itself; recursive types cannot be read"
-                )
+                reason = f"the type {candidate} contains itself"
+                return UnreadableType(candidate, reason, _WITHOUT_IT)
             if candidate in self._named:
                 return self._named[candidate]
         raise at.refused(f"unknown Avro type {name!r}")
@@ -249,7 +298,7 @@ class _AvroReader:
             self._enums[full] = tuple(map(str, schema.get("symbols", ())))
         elif kind == "fixed":
             decimal = schema.get("logicalType") == "decimal"
-            self._named[full] = _decimal(schema, at) if decimal else BINARY
+            self._named[full] = _decimal(schema) if decimal else BINARY
         else:
             inside = replace(at, namespace=full.rpartition(".")[0])
             self._open.append(full)
@@ -302,16 +351,20 @@ class _AvroReader:
             return BIGINT
         if types in ([FLOAT, DOUBLE], [DOUBLE, FLOAT]):
             return DOUBLE
-        return RecordType({f"member{index}": kind for index, kind in enumerate(types)})
+        members = [f"member{index}" for index in range(len(types))]
+        return _whole(lambda *kinds: RecordType(dict(zip(members, kinds, strict=True))), *types)
 
 
-def _decimal(schema: Mapping[str, Any], at: _At) -> DecimalType:
+def _whole(of: Callable[..., SqlType], *inside: SqlType) -> SqlType:
+    """The type ``of`` these, which is read as a whole or not at all."""
+    parts = [part for part in map(unreadable_part, inside) if part is not None]
+    return replace(parts[0], name=str(of(*inside))) if parts else of(*inside)
+
+
+def _decimal(schema: Mapping[str, Any]) -> SqlType:
     precision, scale = schema.get("precision"), schema.get("scale", 0)
-    if not isinstance(precision, int) or not isinstance(scale, int):
-        raise at.refused("a decimal needs whole numbers as precision and scale")
-    if not 1 <= precision <= MAX_DECIMAL_DIGITS or not 0 <= scale <= precision:
-        raise at.refused(
-            f"DECIMAL({precision}, {scale}) cannot be read; "
-            f"precision is 1 to {MAX_DECIMAL_DIGITS}, scale 0 to the precision"
-        )
-    return DecimalType(precision, scale)
+    match precision, scale:
+        case int(), int() if 1 <= precision <= MAX_DECIMAL_DIGITS and 0 <= scale <= precision:
+            return DecimalType(precision, scale)
+    name = f"DECIMAL({precision}, {scale})"
+    return UnreadableType(name, f"{name} is beyond {_DECIMALS}", _SMALLER_DECIMAL)

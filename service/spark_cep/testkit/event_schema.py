@@ -22,7 +22,7 @@ from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node
 from spark_cep.codecs.avro.value_reader import ValueReader
 from spark_cep.documents.nearest import nearest
-from spark_cep.pattern.types import DecimalType, RecordType, record_type
+from spark_cep.pattern.types import DecimalType, RecordType, readable_columns, record_type
 
 
 class _KitColumn(NamedTuple):
@@ -51,24 +51,35 @@ class EventSchema:
         return {
             name: default_value(self._schema, field["type"], field["default"])
             for name, field in self._fields.items()
-            if "default" in field
+            if "default" in field and name in self._readable
         }
+
+    @cached_property
+    def _readable(self) -> Mapping[str, list[str]]:
+        """By column, what of it can be read."""
+        found: dict[str, list[str]] = {}
+        for path in readable_columns(self.columns):
+            found.setdefault(path[0], []).append(".".join(path))
+        return found
 
     def read(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The columns that the service would read of an event with these, defaults included.
+        Those that it cannot read may be given, and are left out.
 
         Raises ValueError for a column that the schema does not have, and for a value that cannot
         be written with it.
         """
-        return self._defaults | {name: self._read(name, value) for name, value in values.items()}
+        for name in values:
+            if name not in self._fields:
+                meant = nearest(name, self._fields)
+                instead = (
+                    f"did you mean {meant!r}?" if meant else f"there are {', '.join(self._fields)}"
+                )
+                raise ValueError(f"{self.name} has no column {name!r}; {instead}")
+        given = {name: value for name, value in values.items() if name in self._readable}
+        return self._defaults | {name: self._read(name, value) for name, value in given.items()}
 
     def _read(self, name: str, value: Any) -> Any:
-        if name not in self._fields:
-            meant = nearest(name, self._fields)
-            instead = (
-                f"did you mean {meant!r}?" if meant else f"there are {', '.join(self._fields)}"
-            )
-            raise ValueError(f"{self.name} has no column {name!r}; {instead}")
         column = self._column(name)
         given = {name: self._with_its_type(name, value)}
         body = BytesIO()
@@ -85,7 +96,7 @@ class EventSchema:
         return column.reader(body.getvalue())[name]
 
     def _written_column(self, name: str) -> _KitColumn:
-        alone = project(self._schema, [name])
+        alone = project(self._schema, self._readable[name])
         return _KitColumn(
             fastavro.parse_schema(alone.json), ValueReader(resolved(alone, alone), alone)
         )

@@ -160,8 +160,12 @@ class KitInputs:
 
 
 def _types(schema: Schema) -> dict[str, EventSchema]:
-    if isinstance(schema, Sequence) and any(isinstance(each, AvroSchema) for each in schema):
-        return {name: EventSchema(each) for each in schema for name in record_names(each)}
+    if isinstance(schema, Sequence):
+        parsed_before = [each for each in schema if isinstance(each, AvroSchema)]
+        if parsed_before:
+            return {
+                name: EventSchema(each) for each in parsed_before for name in record_names(each)
+            }
     if isinstance(schema, str | PathLike):
         parsed = parse(Path(schema).read_text("utf-8"), str(schema))
     else:

@@ -495,8 +495,8 @@ def test_the_work_of_a_row_that_ends_very_many_matches_is_bounded(batch: int) ->
 @pytest.mark.parametrize("batch", [1, 40, 500])
 def test_the_work_of_a_row_that_ends_a_wide_attempt_is_bounded(batch: int) -> None:
     """Behind it the search would go through the rows of the attempt once more."""
-    plan = _plan("MEASURES n AS m PATTERN ((A | B | A B)* C) DEFINE A AS n > 0, B AS n > 0,"
-                 " C AS n < 0")  # fmt: skip
+    plan = _plan("MEASURES n AS m PATTERN ((A | B | A B)* C) DEFINE A AS n > 0, B AS n > 0 AND"
+                 " SUM(n) > 0, C AS n < 0")  # fmt: skip
     both = Both(plan, RowPatternLimits(work=plan.program.width * 4 * 50))
     values = [*[1] * 40, 0, *[1] * 60, 0, 1, -1]
     given = [(0, both.event(number, {"n": value})) for number, value in enumerate(values)]

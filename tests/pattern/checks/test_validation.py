@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import RuleSetError
+from spark_cep.model import Coordinates
 from spark_cep.pattern.checks.validation import check_rule
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.expressions import parse
@@ -27,6 +31,9 @@ from spark_cep.pattern.tree import (
     Times,
     Within,
 )
+from spark_cep.pattern.types import INT, STRING, RecordType
+from tests.reference.job import ReferenceJob
+from tests.reference.local import Record
 
 _SPEC = Path(__file__).parents[2] / "spec" / "invalid.toml"
 _CASES: list[dict[str, Any]] = tomllib.loads(_SPEC.read_text(encoding="utf-8"))["case"]
@@ -38,8 +45,19 @@ LOOP = Times(1, None)
 
 def rule(*pattern: Step, **fields: Any) -> Rule:
     """A rule with a key and a window, so that it gives no warnings of its own."""
-    given: dict[str, Any] = {"key": (parse("k"),), "within": Within(max_ms=1_000), **fields}
+    given: dict[str, Any] = {
+        "key": (parse("k"),),
+        "within": Within(max_ms=1_000),
+        "after_match": AfterMatch(Skip.TO_NEXT),
+        **fields,
+    }
     return Rule(id="r", version=1, pattern=pattern, **given)
+
+
+NO_WINDOW = (
+    "without a window a partial match waits for `b` for ever: each key that begins one holds state"
+    " until the event comes"
+)
 
 
 def messages(checked: Rule) -> tuple[list[str], list[str]]:
@@ -221,7 +239,8 @@ def test_a_step_whose_events_a_greedy_loop_takes_is_warned_about() -> None:
     )
     assert messages(rule(buy, over)) == ([], [warning])
     assert messages(rule(replace(buy, where=None), over)) == ([], [warning])
-    other = replace(over, where=parse("x > 1"))
+    assert messages(rule(buy, replace(over, where=parse("x > 1")))) == ([], [warning])
+    other = replace(over, where=parse("x > -1"))
     ended = replace(buy, until=parse("x > 100"))
     bounded = replace(buy, times=Times(1, 3))
     typed = replace(buy, of_type="A")
@@ -281,8 +300,10 @@ def test_endless_loop_is_warned_about() -> None:
         "the loop `a` has neither a window nor `until`: its partial matches stay,"
         " with ever more events, until `limits.work` or another limit drops them"
     )
-    assert messages(rule(loop, B, within=Within()))[1] == [warning]
-    assert messages(rule(replace(loop, until=parse("x = 3")), B, within=Within()))[1] == []
+    forever: dict[str, Any] = {"within": Within(), "after_match": AfterMatch()}
+    assert messages(rule(loop, B, **forever))[1] == [warning]
+    assert messages(rule(replace(loop, until=parse("x = 3")), B, **forever))[1] == [NO_WINDOW]
+    assert messages(rule(replace(loop, until=parse("x = 3")), **forever))[1] == []
     assert messages(rule(loop, B, within=Within(gap_ms=5)))[1] == []
 
 
@@ -323,8 +344,114 @@ def test_reference_to_later_step_is_warned_about() -> None:
     )
     assert messages(rule(early, B)) == ([], [warning])
     assert messages(rule(Step("g", times=Times(2, 2), group=(early, B)))) == ([], [])
-    own = replace(A, where=parse("x > LAST(a.x)", steps=frozenset("ab")), times=Times(2, 2))
+    first = "LAST(a.x) IS NULL OR x > LAST(a.x)"
+    own = replace(A, where=parse(first, steps=frozenset("ab")), times=Times(2, 2))
     assert messages(rule(own, B)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("where", "never"),
+    [
+        ("x > LAST(a.x)", True),
+        ("x = 1 AND LAST(a.x, 1) < 5", True),
+        ("COUNT(a.*) > 0", True),
+        ("x > COALESCE(LAST(a.x), 0)", False),
+        ("COUNT(a.*) < 3", False),
+        ("LAST(a.x) IS NULL OR x > LAST(a.x)", False),
+    ],
+)
+def test_a_first_event_that_never_comes_is_warned_about(where: str, never: bool) -> None:
+    """The step looks back at itself, and has no event before its first."""
+    own = replace(A, where=parse(where, steps=frozenset("ab")), times=Times(2, 2))
+    found = messages(rule(own, B))[1]
+    assert [each.startswith("`where` of `a` is never true for its first") for each in found] == (
+        [True] if never else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "effect"),
+    [
+        ({"where": "x = NULL"}, "`b` never takes an event"),
+        ({"where": "x = NULL OR x = 1"}, "this part never counts"),
+        ({"until": "1 = 2", "times": LOOP}, "it never ends `b`"),
+    ],
+)
+def test_what_is_never_true_is_warned_about(condition: dict[str, Any], effect: str) -> None:
+    """With what comes of it."""
+    fields = {name: parse(v) if isinstance(v, str) else v for name, v in condition.items()}
+    (found,) = messages(rule(A, replace(B, **fields)))[1]
+    assert found.endswith(f", so {effect}")
+    never = Step("n", after=Contiguity.NOT_FOLLOWED_BY, where=parse("x <> x"))
+    (found,) = messages(rule(A, never, B))[1]
+    assert found.endswith(", so `n` forbids nothing")
+
+
+FORBIDDEN: list[tuple[tuple[Step, ...], str | None]] = [
+    ((A, Step("n", after=Contiguity.NOT_FOLLOWED_BY, where=parse("x > 1")), B), "has no effect"),
+    ((A, Step("n", after=Contiguity.NOT_FOLLOWED_BY, where=parse("x > 2")), B), None),
+    ((A, Step("n", after=Contiguity.NOT_NEXT, where=parse("x > 1")), B), None),
+    (
+        (A, Step("n", Contiguity.NOT_NEXT, parse("x > 1")), replace(B, after=Contiguity.NEXT)),
+        "never takes one",
+    ),
+    (
+        (A, Step("n", Contiguity.NOT_FOLLOWED_BY, parse("x > 1")), B, replace(B, name="c")),
+        "no match is possible",
+    ),
+    (
+        (A, Step("n", Contiguity.NOT_FOLLOWED_BY, parse("x > 1")), replace(B, times=Times(2, 3))),
+        "no match is possible",
+    ),
+    (
+        (
+            replace(A, times=Times(2, 2)),
+            Step("n", Contiguity.NOT_FOLLOWED_BY, parse("x < 2")),
+            B,
+        ),
+        "no match is possible",
+    ),
+    (
+        (
+            replace(A, times=Times(2, None), loop=Loop.CONSECUTIVE),
+            Step("n", Contiguity.NOT_FOLLOWED_BY, parse("x < 2")),
+            B,
+        ),
+        "no match is possible",
+    ),
+]
+
+
+@pytest.mark.parametrize(("pattern", "effect"), FORBIDDEN)
+def test_not_steps_that_forbid_what_is_needed(
+    pattern: tuple[Step, ...], effect: str | None
+) -> None:
+    """They are warned about, and what is said of them is so."""
+    found = messages(rule(*pattern))[1]
+    said = [each for each in found if "forbids" in each and "also forbids" not in each]
+    assert bool(said) is (effect is not None)
+    assert effect is None or effect in said[0]
+    plan = compile_rules([rule(*pattern)])
+    without = compile_rules([rule(*(step for step in pattern if not step.negative))])
+    types = RecordTypes((("", "E", RecordType({"k": STRING, "x": INT})),))
+    same, matches = True, 0
+    for values in product((1, 2), repeat=4):
+        records = [
+            Record(Coordinates("t", 0, n), n + 1, {"k": "k", "x": x}) for n, x in enumerate(values)
+        ]
+        ids = []
+        for each in (plan, without):
+            job = ReferenceJob(each, types)
+            job.advance(records, 10_000)
+            ids.append({match.match_id for match in job.outputs.matches})
+        same, matches = same and ids[0] == ids[1], matches + len(ids[0])
+    if effect == "has no effect":
+        assert same
+        assert matches
+    elif effect is not None:
+        assert not matches
+    else:
+        assert matches
 
 
 def test_a_misspelt_step_is_warned_about() -> None:

@@ -252,6 +252,21 @@ def test_rows_of_sql() -> None:
     assert store.live == store.held() == {"r": 0}
 
 
+def test_windows_of_sql() -> None:
+    """A key of which a rule in SQL remembers something, as the number of its matches, measures the
+    window of its next attempt by the clock that is set back."""
+    clauses = (
+        "MEASURES MATCH_NUMBER() AS n PATTERN (a b) WITHIN INTERVAL '5' MILLISECONDS"
+        " DEFINE a AS name = 'a', b AS name = 'b'"
+    )
+    store = Store(plan_together([compile_rule(in_sql(clauses), SQL_TYPES)]), SQL_TYPES)
+    store.advance([of_sql(record(0, 10, "a")), of_sql(record(1, 11, "b"))], 6_000)
+    store.advance([of_sql(record(2, 30, "a"))], 31, 20)
+    store.advance([of_sql(record(3, 33, "b"))], 40)
+    assert found(store) == [(1, [0, 1]), (1, [2, 3])]
+    assert [match.measures["n"] for match in store.outputs.matches] == [1, 2]
+
+
 def test_a_clock_without_time() -> None:
     """A job that has read nothing has nothing to set back."""
     store = Store(plan_together([plan(1)]))

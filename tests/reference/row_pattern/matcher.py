@@ -112,7 +112,8 @@ class RowPatternMatcher:
     def _search(self, state: KeyState) -> None:
         """Count what all later attempts cost together behind one that has failed: none goes where
         another has failed."""
-        again = state.failed and state.next_start < state.frontier and not self._runner.ahead
+        looks_again = not self._runner.near and not self._runner.ahead
+        again = state.failed and state.next_start < state.frontier and looks_again
         if again and state.searched < state.frontier:
             state.searched = state.frontier
             state.work += (state.frontier + 1 - state.next_start) * self._runner.span

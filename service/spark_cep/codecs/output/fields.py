@@ -242,8 +242,8 @@ RECORDS: Mapping[Contract, Record] = {
             OutputField(
                 "already_matched",
                 FieldType.FLAG,
-                "Whether a match had taken, by the deadline, just these events, the first of them, or"
-                " these and more: another branch matched, or a loop or optional steps went on"
+                "Whether a match had taken, by the deadline, just these events, the first of them,"
+                " or these and more: another branch matched, or a loop or optional steps went on"
                 " waiting.",
                 "already_matched",
                 lambda c: c.already_matched,

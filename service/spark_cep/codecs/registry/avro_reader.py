@@ -66,7 +66,7 @@ class AvroReader(RecordReader):
                 )
         writer = self.schemas.writers[schema_id][0].schema
         # A union's branch that there is not has no reader: the writer's fault comes first.
-        reader = writer if number < 0 else self.schemas.types[number].reader
+        reader = writer if number < 0 else self.schemas.types[number].readable
         return explain_undecodable(value[PREFIX_LENGTH:], writer, reader)
 
     def of_task(self, planned_at: int, schemas: str | None) -> AvroReader:
@@ -119,7 +119,7 @@ def _layouts(
     def record(writer: WriterSchema, number: int) -> int:
         key = writer.id, writer.branch, number
         if key not in known:
-            reader = schemas.types[number].reader
+            reader = schemas.types[number].readable
             known[key] = out.record(number, writer.schema, reader, wanted[number], writer.written)
         return known[key]
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from spark_cep.codecs.avro.broken_records import without_bytes
-from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
+from spark_cep.codecs.avro.reader_schemas import project, record_names, record_schema
 from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema
@@ -29,7 +29,14 @@ from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED, SchemaLo
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
 from spark_cep.pattern.expressions import ColumnPath
-from spark_cep.pattern.types import NULL, RecordType, SqlType, record_type
+from spark_cep.pattern.types import (
+    NULL,
+    RecordType,
+    SqlType,
+    readable_columns,
+    record_type,
+    unreadable_part,
+)
 
 if TYPE_CHECKING:
     # Its HTTP client takes a while to import, and these travel to each Python worker.
@@ -71,6 +78,13 @@ class EventType:
                 f" schema: {error}; to read the other columns, set"
                 f" inputs.{self.input}.reader_schema to a file that has the schema without this one"
             ) from error
+
+    @cached_property
+    def readable(self) -> AvroSchema:
+        """The reader schema without the columns that cannot be read."""
+        if unreadable_part(self.columns) is None:
+            return self.reader
+        return project(self.reader, [".".join(path) for path in readable_columns(self.columns)])
 
 
 @dataclass(frozen=True)
@@ -198,7 +212,7 @@ class ResolvedSchemas(RecordFormat):
             yield WriterSchema(schema_id, schema, branch, None)
             return
         for reader in readers:
-            problems = resolves(_record(schema, name, branch), reader.reader)
+            problems = resolves(_record(schema, name, branch), reader.readable)
             if problems:
                 raise SchemaError(
                     f"schema id {schema_id} ({name}) cannot be read as {reader.name} of input"
@@ -213,7 +227,7 @@ def _try_layout(writer: WriterSchema, event_type: EventType) -> None:
     wanted = {path: (vectors.value(path, of), of) for path, of in _columns(event_type.columns, ())}
     out = LayoutWriter(vectors)
     program = out.record(
-        event_type.number, writer.schema, event_type.reader, wanted, writer.written
+        event_type.number, writer.schema, event_type.readable, wanted, writer.written
     )
     layouts = out.written([writer.id], [[program]])
     for reader in layouts.readers:
@@ -222,7 +236,7 @@ def _try_layout(writer: WriterSchema, event_type: EventType) -> None:
 
 def _columns(record: RecordType, above: ColumnPath) -> Iterator[tuple[ColumnPath, SqlType]]:
     for name, of in record.fields.items():
-        if of != NULL:
+        if of != NULL and unreadable_part(of) is None:
             yield (*above, name), of
         if isinstance(of, RecordType):
             yield from _columns(of, (*above, name))

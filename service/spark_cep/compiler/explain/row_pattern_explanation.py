@@ -152,7 +152,7 @@ def _work(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
     steps = f"a step for each operation and value kept, {ROW_CALL:,} for a call of Python"
     yield "conditions", steps
     span = width * THREAD
-    text = f"the rows behind the start of an attempt that fails: {span:,} steps each"
+    text = f"the rows behind the start of an attempt that ends: {span:,} steps each"
     if most // span < rule.limits.events:
         text += f", so some {most // span:,} rows reach the limit"
     yield "grows with", text

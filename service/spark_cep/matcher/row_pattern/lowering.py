@@ -110,7 +110,9 @@ class _ProgramLowering:
             for (kind, variables, words), word in self._registers.found.items()
         ]
         kept = self._cost_of_registers()
-        variables = [(*tests, cost + kept) for *tests, cost in variables]
+        variables = [
+            (bits, first, end, near, cost + kept) for bits, first, end, near, cost in variables
+        ]
         clause = (
             FOREVER if query.within_ms is None else query.within_ms,
             limits.rows,

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import takewhile
 
 from spark_cep.documents.nearest import nearest
-from spark_cep.pattern.checks.findings import Finding, Placed, is_last_event, place_steps, repeats
+from spark_cep.pattern.check_codes import Code
+from spark_cep.pattern.checks.conditions import warn_never_true
+from spark_cep.pattern.checks.findings import (
+    Finding,
+    Placed,
+    is_last_event,
+    node_of,
+    place_steps,
+    repeats,
+)
+from spark_cep.pattern.checks.not_steps import (
+    forbids_repetitions,
+    warn_not_then_same,
+    warn_own_repetitions,
+)
 from spark_cep.pattern.checks.references import expressions_of, mention
+from spark_cep.pattern.checks.waiting import warn_no_window, warn_repeated_timeout
 from spark_cep.pattern.expressions import Expression
-from spark_cep.pattern.expressions.nodes import Call, Node
+from spark_cep.pattern.expressions.contradictions import implies
 from spark_cep.pattern.tree import Contiguity, Loop, Rule, Skip, Step, Within, walk
 
 _ALIKE = 0.75
@@ -21,7 +35,7 @@ letters in four."""
 def cautions(rule: Rule) -> Iterator[Finding]:
     """Every warning about the rule."""
     for check in _CHECKS:
-        yield from (replace(finding, warning=True) for finding in check(rule))
+        yield from check(rule)
 
 
 def warn_no_key(rule: Rule) -> Iterator[Finding]:
@@ -31,6 +45,7 @@ def warn_no_key(rule: Rule) -> Iterator[Finding]:
             "the rule has no `key`: all its events go through one partition",
             ("id",),
             "`key` with one or more expressions over the event",
+            code=Code.NO_KEY,
         )
 
 
@@ -42,6 +57,7 @@ def warn_greedy_last(rule: Rule) -> Iterator[Finding]:
                 f"`greedy` has no effect on `{placed.step.name}`: nothing follows it",
                 "greedy",
                 "`greedy` on a step that another one follows",
+                Code.GREEDY_LAST,
             )
 
 
@@ -52,13 +68,14 @@ def warn_swallowed(rule: Rule) -> Iterator[Finding]:
         if loop is None or step.group is not None or step.negative or not _takes_all(loop):
             continue
         same_type = loop.of_type in (None, step.of_type)
-        if same_type and _conditions(loop.where) <= _conditions(step.where):
+        if same_type and implies(node_of(step), node_of(loop)):
             yield placed.finding(
                 f"`{step.name}` never takes an event: each one that fits it also fits the greedy"
                 f" loop `{loop.name}`, which takes it first",
                 "where" if step.where is not None else "step",
                 f"a condition of `{loop.name}` that excludes the events of `{step.name}`; or"
                 f" `until` on `{loop.name}`, or no `greedy`",
+                Code.SWALLOWED_STEP,
             )
 
 
@@ -66,15 +83,6 @@ def _takes_all(step: Step) -> bool:
     """Return whether it is a greedy loop of single events that nothing ends."""
     looping = step.times is not None and step.times.looping
     return looping and step.greedy and step.group is None and step.until is None
-
-
-def _conditions(where: Expression | None) -> frozenset[Node]:
-    """The conditions that must all hold."""
-    if where is None:
-        return frozenset()
-    node = where.node
-    parts = node.arguments if isinstance(node, Call) and node.operator == "AND" else (node,)
-    return frozenset(parts)
 
 
 def warn_void_not(rule: Rule) -> Iterator[Finding]:
@@ -96,6 +104,7 @@ def warn_void_not(rule: Rule) -> Iterator[Finding]:
                 " after it with nothing to take between them",
                 "after",
                 "`not_next` first, then `not_followed_by`; two `not_followed_by` as one, with OR",
+                Code.VOID_NOT,
             )
 
 
@@ -111,7 +120,10 @@ def _gives_way_to(behind: Sequence[Placed]) -> Placed | None:
 def warn_not_between(rule: Rule) -> Iterator[Finding]:
     """``not_followed_by`` behind repetitions also holds between them; in Flink too."""
     for placed in place_steps(rule.pattern):
-        loop = None if placed.previous is None else _loop_at_end(placed.previous)
+        before = placed.previous
+        loop = None if before is None else _loop_at_end(before)
+        if before is not None and forbids_repetitions(placed.step, before):
+            continue  # that is warned about
         if placed.step.after is Contiguity.NOT_FOLLOWED_BY and loop is not None:
             yield placed.finding(
                 f"`{placed.step.name}` also forbids an event between two repetitions of"
@@ -119,6 +131,7 @@ def warn_not_between(rule: Rule) -> Iterator[Finding]:
                 "after",
                 f"a step for each repetition of `{loop.name}`, if it is to hold only behind the"
                 " last",
+                Code.NOT_BETWEEN,
             )
 
 
@@ -141,6 +154,7 @@ def warn_endless_loop(rule: Rule) -> Iterator[Finding]:
                 " stay, with ever more events, until `limits.work` or another limit drops them",
                 "times",
                 "`within` on the rule, or `until` on the loop",
+                Code.ENDLESS_LOOP,
             )
 
 
@@ -152,6 +166,7 @@ def warn_skip_without_window(rule: Rule) -> Iterator[Finding]:
             " match holds matches back",
             ("after_match",),
             "`within` on the rule",
+            code=Code.SKIP_WITHOUT_WINDOW,
         )
 
 
@@ -166,6 +181,7 @@ def warn_cost(rule: Rule) -> Iterator[Finding]:
                 " the partial matches",
                 "loop",
                 "`relaxed` or `consecutive`; or `times` with an upper bound",
+                Code.MANY_COMBINATIONS,
             )
     branching = [p for p in placed if p.step.after is Contiguity.FOLLOWED_BY_ANY]
     if loops and len(branching) > 1:
@@ -175,6 +191,7 @@ def warn_cost(rule: Rule) -> Iterator[Finding]:
             " every event that fits",
             "after",
             "`followed_by`; or `times` with an upper bound; or a short window",
+            Code.MANY_COMBINATIONS,
         )
 
 
@@ -195,6 +212,7 @@ def warn_later_steps(rule: Rule) -> Iterator[Finding]:
                     (*here.path, field),
                     "references to steps that come before, or to the step itself",
                     here.step.name,
+                    Code.UNTAKEN_STEP,
                     offsets=mention(expression, name),
                 )
 
@@ -215,6 +233,7 @@ def warn_misspelt_step(rule: Rule) -> Iterator[Finding]:
                     path,
                     f"did you mean the step `{meant}`?",
                     step,
+                    Code.MISSPELT_STEP,
                     offsets=mention(expression, name),
                 )
 
@@ -227,11 +246,16 @@ def _come_round(one: Placed, other: Placed) -> bool:
 
 _CHECKS: tuple[Callable[[Rule], Iterator[Finding]], ...] = (
     warn_no_key,
+    warn_never_true,
     warn_greedy_last,
     warn_swallowed,
     warn_void_not,
     warn_not_between,
+    warn_not_then_same,
+    warn_own_repetitions,
+    warn_no_window,
     warn_endless_loop,
+    warn_repeated_timeout,
     warn_skip_without_window,
     warn_cost,
     warn_later_steps,

@@ -7,23 +7,32 @@ from dataclasses import dataclass
 from typing import Literal
 
 from spark_cep.documents.places import Path
+from spark_cep.pattern.check_codes import Code
+from spark_cep.pattern.expressions.nodes import Node
 from spark_cep.pattern.tree import Step
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found in a rule: a reason to refuse it, or a warning.
+    """One thing found in a rule: a reason to refuse it, or a warning with its ``code``.
 
-    ``path`` names the part, ``offsets`` characters of its expression.
+    ``path`` names the part, ``offsets`` characters of its expression; ``fix``: what is meant in
+    their place without doubt.
     """
 
     message: str
     path: Path
     allowed: str | None = None
     step: str | None = None
-    warning: bool = False
+    code: Code | None = None
     at: Literal["key", "value"] = "value"
     offsets: tuple[int, int] | None = None
+    fix: str | None = None
+
+    @property
+    def warning(self) -> bool:
+        """Return whether the rule may run all the same."""
+        return self.code is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +49,9 @@ class Placed:
     last: bool
     parents: tuple[Placed, ...] = ()
 
-    def finding(self, message: str, field: str, allowed: str) -> Finding:
-        """A finding about one of the step's fields."""
-        return Finding(message, (*self.path, field), allowed, self.step.name)
+    def finding(self, message: str, field: str, allowed: str, code: Code | None = None) -> Finding:
+        """A finding about one of the step's fields; with a ``code`` a warning."""
+        return Finding(message, (*self.path, field), allowed, self.step.name, code)
 
 
 def place_steps(
@@ -72,3 +81,8 @@ def is_last_event(placed: Placed) -> bool:
     return placed.last and all(
         parent.last and not repeats(parent.step) for parent in placed.parents
     )
+
+
+def node_of(step: Step) -> Node | None:
+    """The condition of a step; ``None`` where it takes any event of its type."""
+    return None if step.where is None else step.where.node

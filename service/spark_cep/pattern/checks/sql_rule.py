@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from spark_cep.documents.places import Path, Places
 from spark_cep.errors import Problem
+from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.checks.findings import Finding
 from spark_cep.pattern.checks.references import check_references
-from spark_cep.pattern.expressions.problems import TextProblem
+from spark_cep.pattern.expressions.problems import TextProblem, TextWarning
 from spark_cep.pattern.sql import endless_parts, order_problems, stream_warnings, work_warnings
 from spark_cep.pattern.tree import Limits, PreviousVersion, Rule
 
@@ -72,12 +73,26 @@ def warn_sql(rule: Rule) -> Iterator[Finding]:
     if rule.query is not None:
         # Not so of a job whose input ends, nor of a test, which closes its own.
         refused = "a job whose input does not end refuses this rule: {}".format
-        endless = (p._replace(message=refused(p.message)) for p in endless_parts(rule.query))
+        for problem in endless_parts(rule.query):
+            message = refused(problem.message)
+            yield replace(finding(problem), message=message, code=Code.ENDLESS_PATTERN)
+        yield from map(warned, stream_warnings(rule.query))
         work = work_warnings(rule.query, rule.limits.work, rule.limits.events)
-        for problem in (*endless, *stream_warnings(rule.query), *work):
-            yield replace(finding(problem), warning=True)
+        yield from map(warned, work)
 
 
 def finding(problem: TextProblem) -> Finding:
     """Return a problem of the statement as a finding about the rule."""
     return Finding(problem.message, PATH, problem.allowed, offsets=problem.span)
+
+
+def warned(warning: TextWarning) -> Finding:
+    """Return a warning about the statement as a finding about the rule."""
+    return Finding(
+        warning.message,
+        PATH,
+        warning.allowed,
+        code=warning.code,
+        offsets=warning.span,
+        fix=warning.fix,
+    )

@@ -74,6 +74,8 @@ def place_findings(
                 allowed=finding.allowed,
                 at=finding.at,
                 offsets=finding.offsets,
+                code=finding.code,
+                fix=finding.fix,
             )
         )
     return problems, warnings

@@ -35,6 +35,12 @@ from spark_cep.pattern.checks.validation import (
     optional_after_greedy,
     place_findings,
 )
+from spark_cep.pattern.document.allowed import (
+    Allowed,
+    codes_of,
+    read_comments,
+    wrong_comments,
+)
 from spark_cep.pattern.document.canonical import to_yaml
 from spark_cep.pattern.document.rule_of_shape import rule_of_fields, rule_of_query, rule_of_steps
 from spark_cep.pattern.document.schema import rule_schema
@@ -55,11 +61,23 @@ _NO_NAME = re.compile(r"[^\w.$-]")
 
 @dataclass(frozen=True)
 class LoadedRule:
-    """A rule that may run, the warnings about it, and where its parts stand in the text."""
+    """A rule that may run, the warnings about it, and where its parts stand in the text.
+    ``allowed``: its comments that allow warnings; ``silenced``: those that are."""
 
     rule: Rule
     warnings: tuple[Problem, ...]
     places: Places
+    allowed: tuple[Allowed, ...] = ()
+    silenced: tuple[Problem, ...] = ()
+
+    def divided(self, warnings: Iterable[Problem]) -> tuple[list[Problem], list[Problem]]:
+        """Further warnings about the rule: those to tell, and those that its comments allow."""
+        codes = codes_of(self.allowed)
+        told: list[Problem] = []
+        silenced: list[Problem] = []
+        for warning in warnings:
+            (silenced if warning.code in codes else told).append(warning)
+        return told, silenced
 
     @cached_property
     def text(self) -> str:
@@ -176,8 +194,12 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
     problems = sorted((*wrong.values(), *field_problems, *read.problems), key=_place)
     if read.rule is None:
         return None, _first(problems, places)
-    warnings = tuple(sorted(read.warnings, key=_place))
-    return LoadedRule(read.rule, warnings, places), _first(problems, places)
+    comments = read_comments(places)
+    loaded = LoadedRule(read.rule, (), places, comments)
+    told, silenced = loaded.divided(read.warnings)
+    warnings = sorted((*told, *wrong_comments(comments, places)), key=_place)
+    loaded = replace(loaded, warnings=tuple(warnings), silenced=tuple(silenced))
+    return loaded, _first(problems, places)
 
 
 class _Read(NamedTuple):
@@ -328,8 +350,10 @@ def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Prob
         else:
             cut = _CUT if places.ends_at_comment(path) and _is_open(text) else None
             for problem in {p.message: p for p in reversed(result.problems)}.values():
-                message, span, allowed = problem
-                problems.append(places.problem(message, path, allowed=cut or allowed, offsets=span))
+                allowed = cut or problem.allowed
+                problems.append(
+                    places.problem(problem.message, path, allowed=allowed, offsets=problem.span)
+                )
     return expressions, problems
 
 

@@ -20,6 +20,7 @@ from spark_cep.documents.places import Mark, Path, Places
 from spark_cep.documents.reading import Document, read_documents
 from spark_cep.errors import Problem
 from spark_cep.pattern.checks.sql_rule import FIELD, PATH
+from spark_cep.pattern.document.allowed import COMMENT
 
 SUFFIX = ".sql"
 
@@ -65,7 +66,9 @@ def _read_comment(
 ) -> tuple[dict[str, object], Places, dict[Path, Problem]]:
     """The fields, where they stand, and what is wrong with them."""
     # Blanks for dashes, so that each character stays in its place.
-    read = read_documents("\n".join(_DASHES.sub(r"\1  \2", line) for line in lines), source)
+    comment = (r"\1 #\2" if COMMENT.search(line) else r"\1  \2" for line in lines)
+    written = map(_DASHES.sub, comment, lines)
+    read = read_documents("\n".join(written), source)
     if not read:
         return {}, Places(source, lines), {}
     document = read[0]

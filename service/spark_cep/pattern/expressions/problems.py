@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from spark_cep.errors import SparkCepError
+from spark_cep.pattern.check_codes import Code
 
 
 class TextProblem(NamedTuple):
@@ -22,6 +23,21 @@ class TextProblem(NamedTuple):
 
     def moved(self, start: int) -> TextProblem:
         """The problem in a text in which its own begins at ``start``."""
+        return self._replace(span=(start + self.span[0], start + self.span[1]))
+
+
+class TextWarning(NamedTuple):
+    """A warning about an expression or a statement, as a problem. ``fix``: what is meant in its
+    place without doubt."""
+
+    message: str
+    span: tuple[int, int]
+    allowed: str
+    code: Code
+    fix: str | None = None
+
+    def moved(self, start: int) -> TextWarning:
+        """The warning in a text in which its own begins at ``start``."""
         return self._replace(span=(start + self.span[0], start + self.span[1]))
 
 

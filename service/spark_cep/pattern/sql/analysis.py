@@ -22,6 +22,7 @@ from spark_cep.pattern.expressions import (
     parse_of_row,
     parse_of_rows,
 )
+from spark_cep.pattern.expressions.checking.unreadable import unreadable_column
 from spark_cep.pattern.expressions.nodes import Column, Literal, Node
 from spark_cep.pattern.expressions.problems import TextProblem
 from spark_cep.pattern.expressions.reading.plain_row import PlainRow
@@ -275,9 +276,12 @@ class Analysis:
             return ()
         path = node.path
         self.respelt += [(text.span, found) for _, found in row.respelt]
-        if self._event is not None and column_type(self._event, path) is None:
+        kind = None if self._event is None else column_type(self._event, path)
+        if self._event is not None and kind is None:
             allowed = instead(".".join(path), self._event.fields, "columns")
             self._refuse(f"there is no column `{text.text}`", text.span, allowed)
+        elif kind is not None and (problem := unreadable_column(path, kind, text.span)):
+            self.problems.append(problem)
         return path
 
     def _within(self) -> int | None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.expressions import ColumnPath, bind
 from spark_cep.pattern.expressions.canonical import expression, name
+from spark_cep.pattern.expressions.contradictions import never_true
 from spark_cep.pattern.expressions.nodes import (
     COMPARISONS,
     Call,
@@ -22,7 +24,7 @@ from spark_cep.pattern.expressions.nodes import (
     RowReference,
     walk,
 )
-from spark_cep.pattern.expressions.problems import TextProblem
+from spark_cep.pattern.expressions.problems import TextProblem, TextWarning
 from spark_cep.pattern.key_types import with_article
 from spark_cep.pattern.sql import row_pattern
 from spark_cep.pattern.sql.query import Query
@@ -46,14 +48,18 @@ def endless_parts(query: Query) -> list[TextProblem]:
     return [*_ends(query), *_endless(query)]
 
 
-def stream_warnings(query: Query) -> list[TextProblem]:
+def stream_warnings(query: Query) -> list[TextWarning]:
     """The parts that make results come late, or not at all, on a stream, and conditions that are
     probably not what their author means."""
+    with_itself = list(_with_itself(query))
+    told = {problem.span for problem in with_itself}
     problems = (
         *_one_partition(query),
+        *(problem for problem in _never_true(query) if problem.span not in told),
+        *_no_window(query),
         *_open_tail(query),
         *_later_rows(query),
-        *_with_itself(query),
+        *with_itself,
         *_quoted_texts(query),
     )
     return sorted(problems, key=lambda problem: problem.span)
@@ -143,19 +149,51 @@ def order_problems(query: Query, event_time: ColumnPath | None = None) -> Iterat
             yield TextProblem(message, item.span, "a column of numbers, texts or times")
 
 
-def _one_partition(query: Query) -> Iterator[TextProblem]:
+def _one_partition(query: Query) -> Iterator[TextWarning]:
     if not query.partition:
         message = "without PARTITION BY all rows are one partition, which one task works on"
-        yield TextProblem(message, query.pattern.span, "PARTITION BY a column")
+        yield TextWarning(message, query.pattern.span, "PARTITION BY a column", Code.NO_KEY)
 
 
-def _open_tail(query: Query) -> Iterator[TextProblem]:
+def _never_true(query: Query) -> Iterator[TextWarning]:
+    """Conditions that no row meets."""
+    conditions = [
+        (condition, query.define_starts[variable], f"so no row is {variable}")
+        for variable, condition in query.defines.items()
+    ]
+    if query.where is not None:
+        conditions.append((query.where, query.where_start, "so there are no rows"))
+    for condition, start, consequence in conditions:
+        for found in never_true(condition.node, condition.text):
+            effect = consequence if found.whole else "so this part never counts"
+            a, b = found.span
+            yield TextWarning(
+                f"{found.message}, {effect}",
+                (start + a, start + b),
+                found.allowed,
+                found.code,
+                found.fix,
+            )
+
+
+def _no_window(query: Query) -> Iterator[TextWarning]:
+    """Reluctant loops that take any row: only a row of the part behind them ends the attempt."""
+    if query.within_ms is not None:
+        return
+    for node in row_pattern.walk(query.pattern):
+        loop = isinstance(node, Quantified) and node.most is None and node.reluctant
+        if loop and isinstance(node, Quantified) and _takes_any(node.part, query):
+            message = f"{node} takes any row: until one is what follows, the attempt waits for ever"
+            yield TextWarning(message, node.span, _WITHIN, Code.NO_WINDOW)
+
+
+def _open_tail(query: Query) -> Iterator[TextWarning]:
     if query.within_ms is not None:
         return
     for node in _tails(query.pattern):
         message = f"a match is final only when a row comes that {node} does not take"
         allowed = f"the reluctant {node}?, another variable behind it, or {_WITHIN}"
-        yield TextProblem(message, node.span, allowed)
+        yield TextWarning(message, node.span, allowed, Code.LATE_RESULT)
 
 
 def _tails(node: RowPattern) -> Iterator[Quantified]:
@@ -169,14 +207,16 @@ def _tails(node: RowPattern) -> Iterator[Quantified]:
             break
 
 
-def _later_rows(query: Query) -> Iterator[TextProblem]:
+def _later_rows(query: Query) -> Iterator[TextWarning]:
     for measure in query.measures:
         for node in _of_later_rows(measure.expression):
             start, end = node.span
             message = "NEXT in a measure holds the match back until that row is there"
             if query.within_ms is not None:
                 message += ", also beyond WITHIN"
-            yield TextProblem(message, (measure.start + start, measure.start + end))
+            span = measure.start + start, measure.start + end
+            allowed = "PREV or LAST, which read rows that are there"
+            yield TextWarning(message, span, allowed, Code.LATE_RESULT)
     for variable, condition in query.defines.items():
         message = f"a row is {variable} only when the row that NEXT reads is there"
         if query.within_ms is None:
@@ -187,7 +227,8 @@ def _later_rows(query: Query) -> Iterator[TextProblem]:
             allowed = "PREV in the condition of the variable behind it"
         for node in _of_later_rows(condition):
             start = query.define_starts[variable]
-            yield TextProblem(message, (start + node.span[0], start + node.span[1]), allowed)
+            span = start + node.span[0], start + node.span[1]
+            yield TextWarning(message, span, allowed, Code.LATE_RESULT)
 
 
 def _of_later_rows(expression: Expression) -> Iterator[Node]:
@@ -199,7 +240,7 @@ def _of_later_rows(expression: Expression) -> Iterator[Node]:
             yield node
 
 
-def _with_itself(query: Query) -> Iterator[TextProblem]:
+def _with_itself(query: Query) -> Iterator[TextWarning]:
     """Comparisons and differences of a column of the row under test with the same one."""
     for variable, condition in query.defines.items():
         start = query.define_starts[variable]
@@ -213,14 +254,15 @@ def _with_itself(query: Query) -> Iterator[TextProblem]:
             read = name(column.path)
             message = f"this is the same value twice: that of the row itself, which is {variable}"
             allowed = f"PREV({read}), of the row before; LAST({variable}.{read}, 1), of the last"
-            yield TextProblem(
+            yield TextWarning(
                 message,
                 (start + node.span[0], start + node.span[1]),
                 f"{allowed} {variable} before this one",
+                Code.COMPARED_WITH_ITSELF,
             )
 
 
-def _quoted_texts(query: Query) -> Iterator[TextProblem]:
+def _quoted_texts(query: Query) -> Iterator[TextWarning]:
     """Names in double quotes that a plain one is compared with. Where the type of the events is
     known, so is whether they are columns."""
     starts = query.define_starts
@@ -236,4 +278,5 @@ def _quoted_texts(query: Query) -> Iterator[TextProblem]:
                 if text.startswith('"') and not texts[0].startswith('"'):
                     message = f"{text} is a column: double quotes stand around names"
                     allowed = f"a text in single quotes: '{text[1:-1]}'"
-                    yield TextProblem(message, (start + a, start + b), allowed)
+                    span = start + a, start + b
+                    yield TextWarning(message, span, allowed, Code.QUOTED_TEXT)

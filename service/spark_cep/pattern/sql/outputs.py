@@ -18,6 +18,7 @@ from spark_cep.pattern.expressions import (
     parse_of_row,
 )
 from spark_cep.pattern.expressions.canonical import name
+from spark_cep.pattern.expressions.checking.unreadable import unreadable_column
 from spark_cep.pattern.expressions.nodes import Column, ColumnAt, RowReference
 from spark_cep.pattern.expressions.problems import TextProblem, refused
 from spark_cep.pattern.expressions.reading.plain_row import PlainRow
@@ -75,6 +76,7 @@ class StatementColumns:
             known = {problem.message.lower() for problem in self.problems}
             again = self._again(item, chosen)
             self.problems += [p for p in again if p.message.lower() not in known]
+            self.problems += self._unreadable(item, chosen)
             self._selected += chosen
         if not self._given and not statement.measures and not statement.partition:
             message = "the result has no columns"
@@ -143,6 +145,15 @@ class StatementColumns:
                 yield TextProblem(message, item.column.span, "another name behind AS")
                 return
             names.append(column.name.lower())
+
+    @staticmethod
+    def _unreadable(item: Selected, chosen: Sequence[OutputColumn]) -> Iterator[TextProblem]:
+        """Columns of the input that cannot be read."""
+        for column in chosen:
+            if isinstance(column.source, tuple):
+                problem = unreadable_column(column.source, column.type, item.column.span)
+                if problem is not None:
+                    yield problem
 
     def _row(self, text: Fragment, record: RecordType | None) -> PlainRow:
         alias = self._statement.alias

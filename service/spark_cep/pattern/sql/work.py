@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isqrt, prod
 
+from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.expressions.nodes import ColumnAt, RowReference, walk
-from spark_cep.pattern.expressions.problems import TextProblem
+from spark_cep.pattern.expressions.problems import TextWarning
 from spark_cep.pattern.sql import row_pattern
 from spark_cep.pattern.sql.program_size import program_size
 from spark_cep.pattern.sql.query import Query
@@ -32,26 +33,29 @@ _FEW_ROWS = 1_000
 """More rows are seldom those of one attempt."""
 
 
-def work_warnings(query: Query, most_work: int, most_rows: int) -> Iterator[TextProblem]:
+def work_warnings(query: Query, most_work: int, most_rows: int) -> Iterator[TextWarning]:
     """Yield the parts for which few rows of an attempt reach the limits ``most_work`` or, of rows
     alone, do not reach ``most_rows``."""
     span = THREAD * open_instructions(query.pattern)
     longest = rows_of(query.pattern)[1]
     reached = most_work // span
-    if reached < min(_FEW_ROWS, most_rows if longest is None else longest):
-        yield TextProblem(
+    looks_again = query.skip in (SkipTo.NEXT_ROW, SkipTo.FIRST)
+    looks_again = looks_again or any(map(_of_the_match, query.defines.values()))
+    if looks_again and reached < min(_FEW_ROWS, most_rows if longest is None else longest):
+        yield TextWarning(
             f"some {open_instructions(query.pattern):,} instructions are open before each row:"
             f" {reached:,} rows of an attempt reach `limits.work`",
             query.pattern.span,
             "fewer ways to read the same rows: no repetition within a repetition, one variable with"
             " OR for many alternatives",
+            Code.MUCH_WORK,
         )
     again = isqrt(2 * most_work // span)
     if query.within_ms is None and longest is None and again < min(_FEW_ROWS, most_rows):
         yield from _square(query, again)
 
 
-def _square(query: Query, rows: int) -> Iterator[TextProblem]:
+def _square(query: Query, rows: int) -> Iterator[TextWarning]:
     """The parts that make the search go through the rows of an attempt again for each of them."""
     allowed = "WITHIN INTERVAL '10' MINUTE behind PATTERN ( … )"
     if query.skip in (SkipTo.NEXT_ROW, SkipTo.FIRST):
@@ -60,7 +64,7 @@ def _square(query: Query, rows: int) -> Iterator[TextProblem]:
             f" some {rows:,} rows reach `limits.work`"
         )
         skip = f"AFTER MATCH SKIP PAST LAST ROW; or {allowed}"
-        yield TextProblem(message, query.pattern.span, skip)
+        yield TextWarning(message, query.pattern.span, skip, Code.MUCH_WORK)
     for variable in _looping(query.pattern):
         condition = query.defines.get(variable)
         span = None if condition is None else _of_the_match(condition)
@@ -70,7 +74,8 @@ def _square(query: Query, rows: int) -> Iterator[TextProblem]:
                 "a row that only this condition refuses makes the search go through the rows of the"
                 f" attempt again for each of them: some {rows:,} rows reach `limits.work`"
             )
-            yield TextProblem(message, (start + span[0], start + span[1]), allowed)
+            place = start + span[0], start + span[1]
+            yield TextWarning(message, place, allowed, Code.MUCH_WORK)
 
 
 def _looping(pattern: RowPattern) -> Iterator[str]:

@@ -24,6 +24,8 @@ from spark_cep.rules.sources.source import (
 )
 
 SUFFIXES = (".yaml", ".yml", ".json", SQL_SUFFIX)
+#: What a folder of rules has.
+RULE_FILES = "files named *.yaml, *.yml, *.json or *.sql"
 #: What stands before the suffix of a file with test cases (:mod:`spark_cep.cases`).
 OF_CASES = ".cases"
 
@@ -83,7 +85,7 @@ def read_rules(path: Path) -> RuleSet:
 def examine_rules(path: Path) -> RuleSet:
     """The rules of a folder with their problems. ``RuleSetError`` when the folder cannot be
     read."""
-    return examine(read_files(path), shown_name(path), "files named *.yaml, *.yml, *.json or *.sql")
+    return examine(read_files(path), shown_name(path), RULE_FILES)
 
 
 def read_files(path: Path, entries: SourceEntries | None = None) -> list[RuleFile]:

@@ -163,11 +163,12 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
             if key.next_start >= control.end:
                 return DONE
             again = control.failed and key.next_start < control.frontier
-            if again and not clause.ahead and control.searched < control.frontier:
+            again = again and not clause.near and not clause.ahead
+            if again and control.searched < control.frontier:
                 # Of all later attempts together: none goes where another has failed.
                 control.searched = control.frontier
                 control.work += (control.frontier + 1 - key.next_start) * clause.span
-            if again and not clause.near and not clause.ahead and control.work <= clause.most_work:
+            if again and control.work <= clause.most_work:
                 may = may_match(
                     program, programs, columns, rows, work, ask, control, key.next_start,
                     clause.within,

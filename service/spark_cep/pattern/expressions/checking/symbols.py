@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from spark_cep.documents.nearest import instead
+from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.expressions.canonical import name
 from spark_cep.pattern.expressions.functions.aggregation import PICKS
 from spark_cep.pattern.expressions.nodes import (
@@ -19,13 +20,13 @@ from spark_cep.pattern.expressions.nodes import (
     RowReference,
     walk,
 )
-from spark_cep.pattern.expressions.problems import TextProblem
+from spark_cep.pattern.expressions.problems import TextWarning
 from spark_cep.pattern.several_types import AnyRecord
 
 
 def unknown_symbols(
     e: Expression, event: AnyRecord | None, steps: Mapping[str, AnyRecord]
-) -> Iterator[TextProblem]:
+) -> Iterator[TextWarning]:
     """Each such text: no event has it, so the comparison is always the same.
 
     ``event`` and ``steps`` are as in :func:`spark_cep.pattern.expressions.check_types`.
@@ -50,7 +51,7 @@ def unknown_symbols(
             if symbols and text.value not in symbols:
                 message = f"'{text.value}' is no symbol of the enum {name(column.path)}"
                 allowed = instead(str(text.value), symbols, "symbols")
-                yield TextProblem(message, text.span, allowed)
+                yield TextWarning(message, text.span, allowed, Code.UNKNOWN_SYMBOL)
 
 
 def _compared(node: Node) -> Iterator[tuple[Node, Literal]]:

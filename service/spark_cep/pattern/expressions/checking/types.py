@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.expressions.canonical import name
+from spark_cep.pattern.expressions.checking.unreadable import unreadable_column
 from spark_cep.pattern.expressions.functions import FUNCTIONS, LAMBDAS, element
 from spark_cep.pattern.expressions.functions.aggregation import AGGREGATES, PICKS, ROW_AGGREGATES
 from spark_cep.pattern.expressions.functions.withheld import WITHHELD
@@ -50,6 +51,7 @@ from spark_cep.pattern.types import (
     DecimalType,
     RecordType,
     SqlType,
+    column_type,
 )
 
 _OF_TIMES = "a time plus or minus an interval (INTERVAL 5 MINUTES), or a time minus a time"
@@ -155,12 +157,7 @@ class Typing:
 
     @staticmethod
     def _field(path: ColumnPath, record: RecordType | None) -> SqlType | None:
-        kind: SqlType | None = record
-        for part in path:
-            if not isinstance(kind, RecordType):
-                return None
-            kind = kind.fields.get(part)
-        return kind
+        return None if record is None else column_type(record, path)
 
     def _column(self, path: ColumnPath, span: Span) -> SqlType:
         if self._event is None:
@@ -171,6 +168,10 @@ class Typing:
                 return self._refuse(f"column {name(path)} is {several}", span, _OF_ONE_TYPE)
         kind = self._field(path, self._event)
         if kind is not None:
+            problem = unreadable_column(path, kind, span)
+            if problem is not None:
+                self.problems.append(problem)
+                return UNKNOWN
             return rules.as_read(kind)
         record, depth = self._event, 0
         while isinstance(inner := record.fields.get(path[depth]), RecordType):

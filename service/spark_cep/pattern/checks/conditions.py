@@ -1,0 +1,71 @@
+"""Warnings about conditions of steps that no event can meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from spark_cep.pattern.check_codes import Code
+from spark_cep.pattern.checks.findings import Finding, Placed, place_steps
+from spark_cep.pattern.expressions import Expression
+from spark_cep.pattern.expressions.contradictions import NeverTrue, never_true, without_events
+from spark_cep.pattern.expressions.nodes import Reference, walk
+from spark_cep.pattern.tree import Rule
+
+
+def warn_never_true(rule: Rule) -> Iterator[Finding]:
+    """Conditions, and parts of them, that are never true; those of a step that look back at the
+    step itself also before it has taken any event."""
+    for placed in place_steps(rule.pattern):
+        step = placed.step
+        if step.where is not None:
+            found = list(_found(placed, "where", step.where))
+            yield from found
+            if not found and not step.negative:
+                yield from _at_first(placed, step.where)
+        if step.until is not None:
+            yield from _found(placed, "until", step.until)
+
+
+def _found(placed: Placed, field: str, condition: Expression) -> Iterator[Finding]:
+    for reason in never_true(condition.node, condition.text):
+        effect = _effect(placed, field) if reason.whole else "this part never counts"
+        finding = placed.finding(
+            f"{reason.message}, so {effect}", field, reason.allowed, reason.code
+        )
+        yield replace(finding, offsets=reason.span, fix=reason.fix)
+
+
+def _effect(placed: Placed, field: str) -> str:
+    name = placed.step.name
+    if field == "until":
+        return f"it never ends `{name}`"
+    return f"`{name}` {'forbids nothing' if placed.step.negative else 'never takes an event'}"
+
+
+def _at_first(placed: Placed, condition: Expression) -> Iterator[Finding]:
+    """The condition of a step that has taken nothing yet, where it asks what the step has taken."""
+    name = placed.step.name
+    asked = [
+        part
+        for part in walk(condition.node)
+        if isinstance(part, Reference) and part.look_back.step == name
+    ]
+    if not asked:
+        return
+    reasons = never_true(without_events(condition.node, name), condition.text)
+    if any(reason.whole for reason in reasons):
+        finding = placed.finding(
+            f"`where` of `{name}` is never true for its first event: the look-back finds none"
+            " before it",
+            "where",
+            _or_null(reasons, condition, asked[0]),
+            Code.UNTAKEN_STEP,
+        )
+        yield replace(finding, offsets=asked[0].span)
+
+
+def _or_null(reasons: list[NeverTrue], condition: Expression, asked: Reference) -> str:
+    written = condition.text[slice(*asked.span)]
+    part = condition.text[slice(*reasons[0].span)]
+    return f"`({written} IS NULL OR {part})`"
