@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from spark_cep.pattern.expressions import ColumnPath, TextProblem
+from spark_cep.pattern.expressions.problems import TextWarning
 from spark_cep.pattern.sql import endless_parts, load_query, order_problems, stream_warnings
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.types import BIGINT, STRING, ArrayType, RecordType
