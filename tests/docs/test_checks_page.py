@@ -55,9 +55,9 @@ def test_an_example(code: Code) -> None:
     schema = json.loads(schemas[0]) if schemas else None
     assert (schema is not None) is code.needs_types
     wrong, right = _EXAMPLE.findall(text)
-    found = codes(*wrong, schema)
+    found = codes(wrong[0], wrong[1], schema)
     assert code in found
     if code not in (Code.ALLOW_WITHOUT_REASON, Code.UNKNOWN_CODE):
         # These two leave what they would allow.
         assert set(found) == {code.value}
-    assert codes(*right, schema) == []
+    assert codes(right[0], right[1], schema) == []

@@ -27,7 +27,9 @@ def rules(tmp_path: Path) -> Path:
     """A folder with one sound rule."""
     folder = tmp_path / "given"
     folder.mkdir()
-    (folder / "ab.yaml").write_text(yaml.safe_dump(sequence("ab", "a", "followed_by b")), "utf-8")
+    (folder / "ab.yaml").write_text(
+        yaml.safe_dump(sequence("ab", "a", "followed_by b", within="1 hour")), "utf-8"
+    )
     return folder
 
 

@@ -379,7 +379,9 @@ def test_a_first_event_that_never_comes_is_warned_about(where: str, never: bool)
 )
 def test_what_is_never_true_is_warned_about(condition: dict[str, Any], effect: str) -> None:
     """With what comes of it."""
-    fields = {name: parse(v) if isinstance(v, str) else v for name, v in condition.items()}
+    fields: dict[str, Any] = {
+        name: parse(v) if isinstance(v, str) else v for name, v in condition.items()
+    }
     (found,) = messages(rule(A, replace(B, **fields)))[1]
     assert found.endswith(f", so {effect}")
     never = Step("n", after=Contiguity.NOT_FOLLOWED_BY, where=parse("x <> x"))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from spark_cep.pattern.expressions import ColumnPath, TextProblem
+from spark_cep.pattern.expressions.problems import TextWarning
 from spark_cep.pattern.sql import endless_parts, load_query, order_problems, stream_warnings
 from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.types import BIGINT, STRING, ArrayType, RecordType
@@ -39,7 +40,7 @@ def warned(query: Query) -> list[str]:
     return places(query, stream_warnings(query))
 
 
-def places(query: Query, problems: Sequence[TextProblem]) -> list[str]:
+def places(query: Query, problems: Sequence[TextProblem | TextWarning]) -> list[str]:
     """The text at the places of problems, in its order."""
     return [query.text[slice(*problem.span)] for problem in sorted(problems, key=lambda p: p.span)]
 

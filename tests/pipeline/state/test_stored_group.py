@@ -41,10 +41,11 @@ def held(rule: Rule, *kinds: str) -> list[HeldPartial]:
     assert value.row is not None
     group = StoredGroup(value.row[0])
     found: list[HeldPartial] = []
-    for name, data in entries.by_name.items():
+    stored = {name: group.check(0, name, data) for name, data in entries.by_name.items()}
+    for name, data in stored.items():
         if not name.endswith(CHANGES):
-            found += group.of_key(data, entries.by_name.get(name + CHANGES), "ann")
-            assert not list(group.of_key(data, entries.by_name.get(name + CHANGES), "bob"))
+            found += group.of_key(data, stored.get(name + CHANGES), "ann")
+            assert not list(group.of_key(data, stored.get(name + CHANGES), "bob"))
     return found
 
 
