@@ -35,6 +35,7 @@ from spark_cep.pattern.types import (
     PrimitiveType,
     RecordType,
     SqlType,
+    UnreadableType,
 )
 from spark_cep.rules.sources.folder import read_rules
 from tests.conformance import cases, plan_of
@@ -51,7 +52,7 @@ SPEC = ROOT / "tests" / "spec"
 #: Bases, of whose parts each is one of these.
 CLOSED = {
     Formula: (Constant, Atom, Not, All, AnyOf),
-    SqlType: (PrimitiveType, DecimalType, ArrayType, MapType, RecordType),
+    SqlType: (PrimitiveType, DecimalType, ArrayType, MapType, RecordType, UnreadableType),
 }
 
 

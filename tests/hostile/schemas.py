@@ -95,7 +95,8 @@ def _event_type(reader: AvroSchema) -> EventType:
 
 def _checked(random: Random, reader: AvroSchema, writers: Mapping[int, Any]) -> Found:
     """Have the writers' records read by the decoder, sound ones and damaged ones."""
-    schemas = ResolvedSchemas((_event_type(reader),))
+    event_type = _event_type(reader)
+    schemas = ResolvedSchemas((event_type,))
     schemas.ask(FakeRegistry(dict(writers)), writers)
     found = Found(Counter(), [])
     found.counts.update({"writers read": len(schemas.writers)})
@@ -103,7 +104,7 @@ def _checked(random: Random, reader: AvroSchema, writers: Mapping[int, Any]) -> 
     for told in schemas.unreadable.values():
         found.wrong.extend(_bad_sentence(told))
     bodies = [*_bodies(random, schemas)]
-    columns = {"events": [*_comparable(reader)]}
+    columns = {"events": [*_comparable(event_type.readable)]}
     plan = planned([rule("all", "true", "true", emit=columns)])
     setting = Setting(plan, schemas, DecodeOptions(4, None, keep_all=True))
     records = [

@@ -237,9 +237,9 @@ class _Reference:
                 root = root[branch]
             written = AvroSchema("", root, writer.schema.named)
             datum: Any = fastavro.schemaless_reader(
-                BytesIO(body), _plain(written.text), _plain(event_type.reader.text)
+                BytesIO(body), _plain(written.text), _plain(event_type.readable.text)
             )
-            event = sql_value(event_type.reader, event_type.reader.root, datum)
+            event = sql_value(event_type.readable, event_type.readable.root, datum)
             return Fault.NONE, event_type, event
         return Fault.NOT_READ, None, {}
 

@@ -325,7 +325,7 @@ def needed(setting: Setting, event_type: EventType) -> AvroSchema:
         columns |= {".".join(p) for p in paths if column_type(event_type.columns, p) is not None}
     # A union is kept whole.
     columns = {"several" if name.startswith("several") else name for name in columns}
-    return project(event_type.reader, columns)
+    return project(event_type.readable, columns)
 
 
 def is_as_written(value: bytes, schema: AvroSchema) -> bool:
