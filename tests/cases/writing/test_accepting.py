@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_cep.cases.accepting import accept
-from spark_cep.cases.files import suites
+from spark_cep.cases.document.files import suites
+from spark_cep.cases.writing.accepting import accept
 from spark_cep.errors import ConfigurationError
 from tests.cases.files import outcomes, read, written
 

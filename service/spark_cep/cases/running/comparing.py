@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_cep.cases.found import KINDS, Found, found_results
-from spark_cep.cases.references import references_of
-from spark_cep.cases.running import CaseRun
-from spark_cep.cases.shape import NOTHING, ExpectShape, When, written
-from spark_cep.cases.values import relative, same
+from spark_cep.cases.document.references import references_of
+from spark_cep.cases.document.shape import NOTHING, ExpectShape, When, written
+from spark_cep.cases.document.values import relative, same
+from spark_cep.cases.running.case_run import CaseRun
+from spark_cep.cases.running.found import KINDS, Found, found_results
 
 #: Kinds that are compared where a case does not write them: an event that fails is no event that
 #: the rule passes over.

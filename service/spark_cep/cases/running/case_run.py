@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from spark_cep.cases.files import Suite
-from spark_cep.cases.loading import Case
-from spark_cep.cases.shape import StepShape, When
-from spark_cep.cases.values import column_value, time_value
+from spark_cep.cases.document.files import Suite
+from spark_cep.cases.document.loading import Case
+from spark_cep.cases.document.shape import StepShape, When
+from spark_cep.cases.document.values import column_value, time_value
 from spark_cep.errors import Problem
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.pattern.types import RecordType

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from spark_cep.cases.writing import SeenEvent
+from spark_cep.cases.writing.case_text import SeenEvent
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.errors import ConfigurationError
 from spark_cep.matcher.findings.outputs import Outputs

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from spark_cep.cases.masking import Masking
+from spark_cep.cases.writing.masking import Masking
 
 
 def test_the_same_by_the_same() -> None:

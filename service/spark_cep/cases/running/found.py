@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import yaml
 
-from spark_cep.cases.running import CaseRun
-from spark_cep.cases.values import plain, relative
+from spark_cep.cases.document.values import plain, relative
+from spark_cep.cases.running.case_run import CaseRun
 from spark_cep.testkit.results import (
     FailedEvent,
     FoundMatch,

@@ -12,11 +12,11 @@ from spark_cep.durations import format_duration
 from spark_cep.matcher.findings.partial import MATCHED, Partial, Taken
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.why.account import Ending, Passed, Reason, SeenEvent, Turn
-from spark_cep.why.endings import Losses
-from spark_cep.why.held import HeldByKey
 from spark_cep.why.ledger import Ledger
 from spark_cep.why.probes import Chain
-from spark_cep.why.step_conditions import EventTruths
+from spark_cep.why.steps.conditions import EventTruths
+from spark_cep.why.steps.endings import Losses
+from spark_cep.why.steps.held import HeldByKey
 
 _NOTHING: Chain = frozenset()
 

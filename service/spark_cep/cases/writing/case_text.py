@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import yaml
 
-from spark_cep.cases.shape import NOTHING
-from spark_cep.cases.values import duration_words, instant_text, plain
+from spark_cep.cases.document.shape import NOTHING
+from spark_cep.cases.document.values import duration_words, instant_text, plain
 from spark_cep.durations import format_duration
 
 _WIDE: Final = 100

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from spark_cep.cases.loading import Case, CaseFile, read_file
-from spark_cep.cases.references import check_steps
+from spark_cep.cases.document.loading import Case, CaseFile, read_file
+from spark_cep.cases.document.references import check_steps
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, Problem
 from spark_cep.pattern.document.loading import LoadedRule

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import yaml
 
-from spark_cep.cases.comparing import compared
-from spark_cep.cases.found import KINDS, Found, found_results
-from spark_cep.cases.loading import Case
-from spark_cep.cases.outcome import Outcome
-from spark_cep.cases.running import CaseRun
-from spark_cep.cases.shape import NOTHING, ExpectShape, written
+from spark_cep.cases.document.loading import Case
+from spark_cep.cases.document.shape import NOTHING, ExpectShape, written
+from spark_cep.cases.running.case_run import CaseRun
+from spark_cep.cases.running.comparing import compared
+from spark_cep.cases.running.found import KINDS, Found, found_results
+from spark_cep.cases.running.outcome import Outcome
 from spark_cep.documents.places import Mark
 from spark_cep.errors import ConfigurationError
 from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX

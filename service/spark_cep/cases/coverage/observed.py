@@ -1,4 +1,4 @@
-"""Matchers of keys that note what events take of rules, for :mod:`~spark_cep.cases.coverage`.
+"""Matchers of keys that note what events take of rules.
 
 Events are handed to the matcher one time after the other, and what it remembers is compared before
 and after each. Edges, and the answers of conditions that look back, are those with which the plan's
@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spark_cep.cases.coverage import CONDITION, EDGE, STEP, Coverage, Item, row_conditions
+from spark_cep.cases.coverage.coverage import CONDITION, EDGE, STEP, Coverage, Item, row_conditions
 from spark_cep.compiler.plan import Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import RowPatternPlan

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_cep.cases.files import suites
-from spark_cep.cases.schema import write_schema
+from spark_cep.cases.document.files import suites
+from spark_cep.cases.document.schema import write_schema
 from spark_cep.errors import ConfigurationError
 from spark_cep.rules.sources.folder import read_rules
 from tests.cases.files import read, written

@@ -1,4 +1,4 @@
-"""The JSON Schema of a case file: ``python -m spark_cep.cases.schema`` prints it, and
+"""The JSON Schema of a case file: ``python -m spark_cep.cases.document.schema`` prints it, and
 ``schemas/cases.schema.json`` keeps it."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Final
 
-from spark_cep.cases.shape import CaseFileShape
+from spark_cep.cases.document.shape import CaseFileShape
 from spark_cep.pattern.document.schema import cleaned
 
 SCHEMA_ID: Final = "urn:spark-cep:cases"

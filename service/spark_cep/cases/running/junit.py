@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent, tostring
 
-from spark_cep.cases.outcome import Outcome
+from spark_cep.cases.running.outcome import Outcome
 from spark_cep.rules.sources.folder import shown_name
 
 

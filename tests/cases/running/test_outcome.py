@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_cep.cases.files import suites
+from spark_cep.cases.document.files import suites
 from tests.cases.files import RULE, outcomes, read, told, written
 
 PASSING = """

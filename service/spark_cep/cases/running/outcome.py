@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
-from spark_cep.cases.comparing import Difference, Pair, differences
-from spark_cep.cases.files import Suite
-from spark_cep.cases.found import Found, micros_of
-from spark_cep.cases.loading import Case
-from spark_cep.cases.running import CaseRun, run_case
-from spark_cep.cases.values import relative
+from spark_cep.cases.document.files import Suite
+from spark_cep.cases.document.loading import Case
+from spark_cep.cases.document.values import relative
+from spark_cep.cases.running.case_run import CaseRun, run_case
+from spark_cep.cases.running.comparing import Difference, Pair, differences
+from spark_cep.cases.running.found import Found, micros_of
 from spark_cep.errors import printable, shortened
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.pipeline.match.group_matcher import MakeMatcher

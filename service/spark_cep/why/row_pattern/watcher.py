@@ -22,9 +22,9 @@ from spark_cep.matcher.row_pattern.keys import states_of
 from spark_cep.matcher.row_pattern.states import attempts
 from spark_cep.model import Coordinates, Event
 from spark_cep.why.account import Ending, EventState, Moment, Passed, Reason, SeenEvent, Turn
-from spark_cep.why.attempt_conditions import AttemptConditions, KeyRows
 from spark_cep.why.ledger import Ledger
 from spark_cep.why.probes import Chain, chain_of
+from spark_cep.why.row_pattern.conditions import AttemptConditions, KeyRows
 
 Labels = tuple[int, ...]
 

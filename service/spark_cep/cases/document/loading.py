@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from spark_cep.cases.references import Names, check_references
-from spark_cep.cases.shape import CaseFileShape, CaseShape, CasesInRule
+from spark_cep.cases.document.references import Names, check_references
+from spark_cep.cases.document.shape import CaseFileShape, CaseShape, CasesInRule
 from spark_cep.documents.model_errors import Explainer, ModelFault
 from spark_cep.documents.places import Path as DocumentPath
 from spark_cep.documents.places import Places

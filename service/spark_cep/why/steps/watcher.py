@@ -18,12 +18,12 @@ from spark_cep.matcher.steps.transitions import Transitions
 from spark_cep.model import Event
 from spark_cep.pattern.tree import walk
 from spark_cep.why.account import Ending, EventState, Moment, Reason, SeenEvent, Turn
-from spark_cep.why.endings import Losses
-from spark_cep.why.held import HeldByKey
 from spark_cep.why.ledger import Ledger
 from spark_cep.why.probes import Chain, Probes, chain_of
-from spark_cep.why.step_conditions import EventTruths, StepConditions
-from spark_cep.why.step_turns import StepTurns, counted
+from spark_cep.why.steps.conditions import EventTruths, StepConditions
+from spark_cep.why.steps.endings import Losses
+from spark_cep.why.steps.held import HeldByKey
+from spark_cep.why.steps.turns import StepTurns, counted
 
 _PAUSED = "a limit has paused the rule for this key (on_limit: pause_rule)"
 

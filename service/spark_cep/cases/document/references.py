@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_cep.cases.shape import CaseShape, ExpectShape, StepShape, written
+from spark_cep.cases.document.shape import CaseShape, ExpectShape, StepShape, written
 from spark_cep.documents.nearest import instead
 
 #: Message, place below the case, and help.

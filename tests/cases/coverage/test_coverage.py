@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_cep.cases.coverage import CONDITION, EDGE, STEP, Coverage
-from spark_cep.cases.files import suites
-from spark_cep.cases.found import found_results
-from spark_cep.cases.observed import observing
-from spark_cep.cases.outcome import outcome
-from spark_cep.cases.running import CaseRun
+from spark_cep.cases.coverage.coverage import CONDITION, EDGE, STEP, Coverage
+from spark_cep.cases.coverage.observed import observing
+from spark_cep.cases.document.files import suites
+from spark_cep.cases.running.case_run import CaseRun
+from spark_cep.cases.running.found import found_results
+from spark_cep.cases.running.outcome import outcome
 from tests.cases.files import outcomes, read, written
 
 HALF = """
