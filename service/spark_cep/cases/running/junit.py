@@ -4,41 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from xml.etree.ElementTree import Element, ElementTree, SubElement, indent, tostring
+from typing import Final
 
 from spark_cep.cases.running.outcome import Outcome
+from spark_cep.junit import JUnitCase, JUnitSuite, junit_text
 from spark_cep.rules.sources.folder import shown_name
 
 
 def junit(outcomes: Sequence[Outcome]) -> str:
     """The text of the file: a suite for each file of cases."""
-    root = Element("testsuites", _totals(outcomes))
+    suites = []
     for path, several in groupby(outcomes, key=lambda each: each.suite.file.path):
         mine = list(several)
-        suite = SubElement(root, "testsuite", {"name": shown_name(path), **_totals(mine)})
-        for each in mine:
-            _add(suite, each)
-    tree = ElementTree(root)
-    indent(tree)
-    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+        seconds = sum(each.seconds for each in mine)
+        suites.append(JUnitSuite(shown_name(path), [_case(each) for each in mine], seconds))
+    return junit_text(suites)
 
 
-def _totals(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    errors = sum(each.run.problem is not None for each in outcomes)
-    failed = sum(not each.passed for each in outcomes)
-    return {
-        "tests": str(len(outcomes)),
-        "failures": str(failed - errors),
-        "errors": str(errors),
-        "time": f"{sum(each.seconds for each in outcomes):.3f}",
-    }
-
-
-def _add(suite: Element, outcome: Outcome) -> None:
+def _case(outcome: Outcome) -> JUnitCase:
     file = outcome.suite.file
-    of = {"classname": file.rule or file.path.name, "name": outcome.case.name}
-    case = SubElement(suite, "testcase", {**of, "time": f"{outcome.seconds:.3f}"})
-    if not outcome.passed:
-        kind = "failure" if outcome.run.problem is None else "error"
-        told = SubElement(case, kind, {"message": outcome.summary})
-        told.text = "\n".join([outcome.case.place, *outcome.lines()])
+    group, name = file.rule or file.path.name, outcome.case.name
+    if outcome.passed:
+        return JUnitCase(group, name, seconds=outcome.seconds)
+    result: Final = "failure" if outcome.run.problem is None else "error"
+    text = "\n".join([outcome.case.place, *outcome.lines()])
+    return JUnitCase(group, name, result, outcome.summary, text, outcome.seconds)
