@@ -115,7 +115,7 @@ def test_a_rule_in_sql(tmp_path: Path) -> None:
     assert not any("PREV" in each and each.endswith("is false") for each in left)
 
 
-RULES = Path(__file__).parents[2] / "examples"
+RULES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.mark.parametrize("folder", ["rules", "sql", "ververica"])

@@ -13,7 +13,7 @@ from spark_cep.errors import ConfigurationError
 from spark_cep.rules.sources.folder import read_rules
 from tests.cases.files import read, written
 
-SCHEMA_FILE = Path(__file__).parents[2] / "schemas" / "cases.schema.json"
+SCHEMA_FILE = Path(__file__).parents[3] / "schemas" / "cases.schema.json"
 GOOD = """
     cases:
       - case: one
