@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.job.resetting import moment, text
 from spark_cep.cli.main import app
-from spark_cep.cli.resetting import moment, text
 from spark_cep.pipeline.driver.commands.reset_clock import SetBack
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spark_cep.cli.state_text import plans_of
+from spark_cep.cli.job.state_text import plans_of
 from tests.rules.sources.test_folder import rule
 from tests.rules.stores import SqliteStore, settings
 
