@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from spark_cep.pattern.tree import Rule
-from spark_cep.testkit.results import FoundMatch, FoundTimeout, OpenMatch, SentEvent
+from spark_cep.testkit.results import SentEvent
 
 _MOST_EXPLAINED = 100
 
@@ -23,12 +23,11 @@ def event_lines(
     sent: Sequence[SentEvent],
     late: Collection[int],
     waiting: Collection[int],
-    found: Iterable[FoundMatch | FoundTimeout | OpenMatch],
+    taken: Collection[int],
 ) -> Iterator[str]:
-    """A line for each of the newest events: its columns, and what became of it. ``late`` and
-    ``waiting`` are numbers of events; those in ``found`` are taken."""
+    """A line for each of the newest events: its columns, and what became of it. ``late``,
+    ``waiting`` and ``taken`` are numbers of events."""
     yield "events:"
-    taken = {e.number for each in found for events in each.steps.values() for e in events}
     more = len(sent) - _MOST_EXPLAINED
     if more > 0:
         yield f"  … {more} earlier ones"

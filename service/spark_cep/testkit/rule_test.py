@@ -275,10 +275,11 @@ class RuleTest:
         late = {arrival.event.number for arrival in self.late}
         waiting = {event.number for event in self.waiting}
         found = (*self.matches, *self.timeouts, *self._open_matches())
+        taken = {e.number for each in found for events in each.steps.values() for e in events}
         lines = [
             repr(self),
             *rule_lines(self._rules.rules),
-            *event_lines(self._sent, late, waiting, found),
+            *event_lines(self._sent, late, waiting, taken),
             *(f"warning: {warning.render()}" for warning in self._sent_types.warnings),
             *section_lines(sections),
             *self._runner.ended_lines(self._rules.enabled),
