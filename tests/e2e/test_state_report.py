@@ -12,7 +12,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from spark_cep.cli.state_text import as_json, plans_of
+from spark_cep.cli.job.state_text import as_json, plans_of
 from spark_cep.errors import StateError
 from spark_cep.pipeline.driver.commands.state_report import read_state
 from tests.conftest import CLASSES, ROOT

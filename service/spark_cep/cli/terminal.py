@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from spark_cep.cli.ending import problems_of, summary
 from spark_cep.cli.exit_codes import exit_code
-from spark_cep.errors import SparkCepError, printable_lines, rendered
+from spark_cep.errors import Problem, SparkCepError, printable_lines, rendered
 
 ConfigFile = Annotated[
     Path,
@@ -49,6 +49,12 @@ def print_error(error: Exception) -> None:
         err.print(f"{problem}\n", markup=False)
     text = summary(error) if problems else f"error: {printable_lines(str(error))}"
     err.print(text, markup=False)
+
+
+def print_warnings(warnings: Sequence[Problem]) -> None:
+    """Print warnings for people."""
+    for warning in rendered(warnings, "warning: "):
+        err.print(f"{warning}\n", markup=False)
 
 
 def table(

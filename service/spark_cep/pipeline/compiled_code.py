@@ -7,18 +7,13 @@ import numpy as np
 from spark_cep.codecs.avro.record_cutting import RecordCutter
 from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.avro.schema import parse
-from spark_cep.codecs.output.avro_results import AvroResults
-from spark_cep.codecs.output.result_columns import columns_of, row_ids
+from spark_cep.codecs.output.prepared import prepare as prepare_output
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
 from spark_cep.columns.loops.text_hash import place_hashes
 from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import StartError
-from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.findings.chains import Chains
-from spark_cep.matcher.findings.named_values import nothing_named
-from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.matcher.row_pattern.matcher import prepare as prepare_row_patterns
 from spark_cep.matcher.steps.matcher import prepare as prepare_matcher
 from spark_cep.pipeline.librdkafka.producer import produce_nothing
@@ -43,7 +38,7 @@ def prepare() -> None:
         with all_kept():
             prepare_matcher()
             prepare_row_patterns()
-            _encode_nothing()
+            prepare_output()
             _decode_nothing()
             prepare_state()
             read_nothing()
@@ -65,15 +60,3 @@ def _decode_nothing() -> None:
     masks.of(np.zeros(0, np.int32), nothing.data, read.wholes, read.doubles, read.nulls)
     nothing.compacted()
     place_hashes(*nothing.pool, nothing.nulls, np.zeros(0, np.int64))
-
-
-def _encode_nothing() -> None:
-    i64, i32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    nothing = Results(
-        ResultKind.MATCH, (), no_texts(), Names(), i32, i64, i64, np.zeros(0, np.uint8), i64, i64,
-        i32, EventTable.empty(), nothing_named(),
-    )  # fmt: skip
-    Chains(i64, i32, i32).listed()
-    columns = columns_of(nothing)
-    columns.encoded(AvroResults(0, 0, 0, 0).values("match", columns, 0))
-    row_ids(columns, columns.ids, columns.row, columns.row)

@@ -15,8 +15,8 @@ import typer
 
 from spark_cep.cli.authoring.events import allowed_disorder, recorded_events, rules_to_run
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.terminal import err, out
-from spark_cep.errors import ConfigurationError, printable, rendered
+from spark_cep.cli.terminal import err, out, print_warnings
+from spark_cep.errors import ConfigurationError, printable
 
 if TYPE_CHECKING:
     from spark_cep.backtest.expectations import Verdict
@@ -148,10 +148,10 @@ def backtest(
             err.print(f"note: {printable(note)}", markup=False)
         run = run_settings(settings, None if disorder is None else allowed_disorder(disorder))
         replay = Replay(chosen, events, run)
-        _warn(replay)
+        print_warnings(replay.warnings)
         if compare is not None:
             other = Replay(rules_to_run(compare, None), events, run)
-            _warn(other)
+            print_warnings(other.warnings)
             found = _compared(replay, other, events, at_end)
             if as_json:
                 typer.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
@@ -180,11 +180,6 @@ def backtest(
 
 #: What a CI system takes for failed tests.
 NOT_AS_EXPECTED = int(ExitCode.JOB_FAILED)
-
-
-def _warn(replay: Replay) -> None:
-    for warning in rendered(replay.warnings, "warning: "):
-        err.print(f"{warning}\n", markup=False)
 
 
 def _on_spark(replay: Replay, master: str, keeps: bool, stack: ExitStack) -> SparkReplay:

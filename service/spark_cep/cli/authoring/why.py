@@ -131,7 +131,7 @@ def _show_open(
     as_json: bool,
 ) -> None:
     """Print the open partial matches of a key, as of the last committed batch."""
-    from spark_cep.cli import state_text
+    from spark_cep.cli.job import state_text
     from spark_cep.pipeline.driver.commands.state_report import read_state
 
     if settings is None:

@@ -1,0 +1,71 @@
+"""``spark-cep check``: what is wrong with rules."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.forms import CheckForm
+from spark_cep.cli.terminal import err, print_warnings
+from spark_cep.errors import RuleSetError, printable
+
+
+def check(
+    rules: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Rule files, folders of them, or - for the standard input; default: where the"
+            " settings have rules from.",
+            allow_dash=True,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            help="Check against the schemas that these settings read.",
+            dir_okay=False,
+        ),
+    ] = None,
+    schema: Annotated[
+        list[Path] | None,
+        typer.Option("--schema", "-s", help="Check against this Avro schema file.", dir_okay=False),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors, too.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Write what is meant without doubt into the rule files.")
+    ] = False,
+    form: Annotated[
+        CheckForm, typer.Option("--format", "-f", help="For people or for programs.")
+    ] = CheckForm.TEXT,
+) -> None:
+    """Check rules, with --schema or --config also against event schemas. Needs neither Spark nor
+    Kafka; --config needs the registry."""
+    from spark_cep.cli.authoring import check_forms
+    from spark_cep.cli.authoring.fixing import fix_files
+    from spark_cep.cli.checking import STANDARD_INPUT, check_rules
+
+    paths = rules or []
+    if fix and (not paths or STANDARD_INPUT in paths):
+        raise typer.BadParameter("--fix takes rule files and folders")
+    report = check_rules(paths, config, schema or [])
+    if fix:
+        fixed = fix_files(paths, report.warnings)
+        for file, count in fixed.items():
+            err.print(f"fixed {count} in {printable(str(file))}", markup=False)
+        if fixed:
+            report = check_rules(paths, config, schema or [])
+    if form is not CheckForm.TEXT:
+        typer.echo(check_forms.written(report, form), nl=False)
+    else:
+        print_warnings(report.warnings)
+        if report.problems:
+            raise RuleSetError(report.problems)
+        typer.echo(report.summary)
+    if report.problems or (strict and report.warnings):
+        sys.exit(ExitCode.RULES)

@@ -1,0 +1,45 @@
+"""``spark-cep explain``: what rules do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_cep.cli.forms import RuleForm
+from spark_cep.cli.terminal import out, print_warnings
+
+
+def explain(
+    rules: Annotated[
+        Path, typer.Argument(metavar="RULE", help="A rule file, or a folder of them.")
+    ],
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option("--rule", "-r", metavar="ID", help="Explain this rule; default: all."),
+    ] = None,
+    form: Annotated[
+        RuleForm, typer.Option("--format", "-f", help="In words, drawn, or the plan's own text.")
+    ] = RuleForm.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to this file.", dir_okay=False),
+    ] = None,
+    schema: Annotated[
+        list[Path] | None,
+        typer.Option("--schema", "-s", help="Avro schema file of the events.", dir_okay=False),
+    ] = None,
+) -> None:
+    """Show what rules do: steps, states and edges, where conditions are evaluated, what bounds the
+    state. Needs neither Spark nor Kafka."""
+    from spark_cep.cli import explaining
+
+    explained = explaining.rules_to_explain(rules, chosen or [], schema or [])
+    print_warnings(explained.warnings_outside(form))
+    if output is not None:
+        explaining.save(explaining.written(explained, form), output)
+    elif form is RuleForm.TEXT:
+        explaining.show(explained, out)
+    else:
+        typer.echo(explaining.written(explained, form), nl=False)

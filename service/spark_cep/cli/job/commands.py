@@ -1,0 +1,158 @@
+"""Commands about a job and its checkpoint, topics and surroundings."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from spark_cep.cli.exit_codes import exit_code
+from spark_cep.cli.terminal import ConfigFile, err, out
+from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.config import load
+from spark_cep.errors import SparkCepError, printable, printable_lines
+from spark_cep.observability.logs import configure
+
+
+def rescale(
+    config: ConfigFile,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            "--partitions", "-n", help="State partitions from now on, at most state.key_groups."
+        ),
+    ],
+) -> None:
+    """Redistribute the state of a stopped job over another number of partitions. An unfinished
+    batch is completed first."""
+    from spark_cep.pipeline.driver.commands import rescale as rescaling
+
+    settings = load(config)
+    configure(settings.observability.log_level, settings.observability.log_format)
+    done = rescaling.rescale(settings, partitions)
+    place = settings.state.checkpoint
+    if done.before == done.after:
+        typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
+    else:
+        typer.echo(
+            f"{place}: {done.before} state partitions before, {done.after} now, as of batch"
+            f" {done.batch}"
+        )
+    if settings.state.state_partitions != done.after:
+        typer.echo(f"set state.state_partitions to {done.after}, then start the job")
+
+
+def state(
+    config: ConfigFile,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", "-k", help="Show the partial matches of this key too."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+) -> None:
+    """Show what a checkpoint holds: rules, keys, partial matches, bytes, deadlines, the clock.
+    Read-only: no job is started, and one may be running."""
+    from spark_cep.cli.job import state_text
+    from spark_cep.pipeline.driver.commands.state_report import read_state
+
+    settings = load(config)
+    if checkpoint is not None:
+        own = settings.state.model_copy(update={"checkpoint": checkpoint})
+        settings = settings.model_copy(update={"state": own})
+    report = read_state(settings, key)
+    plans = {} if key is None else state_text.plans_of(settings, report.position.committed)
+    if as_json:
+        typer.echo(state_text.as_json(report, plans))
+    else:
+        state_text.show(report, plans, out)
+
+
+def reset_clock(
+    config: ConfigFile,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="TIME",
+            help="The new watermark, a date and time with its zone; default: by the time of the"
+            " last batch.",
+        ),
+    ] = None,
+) -> None:
+    """Set the clock of a stopped job back, after events with times in the future have moved it. The
+    next start does it, before it reads anything."""
+    from spark_cep.cli.job import resetting
+    from spark_cep.pipeline.driver.commands import reset_clock as command
+
+    wanted = None if to is None else resetting.moment(to)
+    settings = load(config)
+    configure(settings.observability.log_level, settings.observability.log_format)
+    if checkpoint is not None:
+        own = settings.state.model_copy(update={"checkpoint": checkpoint})
+        settings = settings.model_copy(update={"state": own})
+    done = command.reset_clock(settings, wanted)
+    typer.echo(resetting.text(str(settings.state.checkpoint), done))
+
+
+def dead_letters(
+    config: ConfigFile,
+    most: Annotated[
+        int, typer.Option("--last", "-n", min=1, max=1_000, help="Show so many, the newest.")
+    ] = 20,
+    reason: Annotated[
+        Reason | None, typer.Option("--reason", help="Only those for this reason.")
+    ] = None,
+    rule: Annotated[
+        str | None, typer.Option("--rule", "-r", metavar="ID", help="Only those of this rule.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a line, with all bytes.")
+    ] = False,
+) -> None:
+    """Show the newest dead letters: reason, coordinates, rule and the record's first bytes. Reads
+    the topic and commits nothing; the job may be running."""
+    from spark_cep.cli.job import dead_letters_text
+    from spark_cep.pipeline.driver.commands.dead_letter_topic import Letter, newest_letters
+
+    def wanted(letter: Letter) -> bool:
+        return reason in (None, letter.reason) and rule in (None, letter.rule_id)
+
+    settings = load(config)
+    letters, foreign = newest_letters(settings, most, wanted)
+    topic = settings.outputs.topics.dead_letters
+    for each in foreign:
+        at = f"{topic}, partition {each.place[0]}, offset {each.place[1]}"
+        err.print(f"warning: {at}: no dead letter: {printable(each.why)}", markup=False)
+    for letter in letters:
+        if as_json:
+            typer.echo(dead_letters_text.as_json(letter))
+        else:
+            typer.echo("\n".join(dead_letters_text.as_text(letter)))
+    if not letters and not as_json:
+        typer.echo(f"{topic} has no such dead letters")
+
+
+def doctor(config: ConfigFile) -> None:
+    """Try everything that a start needs, and tell all that is wrong: Java, brokers, logins,
+    certificates, topics, registry, schemas, rules, checkpoint. Nothing is written, and the job may
+    be running."""
+    from spark_cep.pipeline.driver.commands.doctor import examine
+
+    failed: list[SparkCepError] = []
+    for finding in examine(load(config)):
+        if finding.error is None:
+            typer.echo(f"ok      {finding.what}: {finding.found}")
+        else:
+            failed.append(finding.error)
+            typer.echo(f"failed  {finding.what}: {printable_lines(str(finding.error))}")
+    if failed:
+        sys.exit(exit_code(failed[0]))
