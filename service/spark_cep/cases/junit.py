@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent, tostring
 
-from spark_cep.cases.outcome import Outcome
+from spark_cep.cases.outcome import CaseOutcome
 from spark_cep.rules.sources.folder import shown_name
 
 
-def junit(outcomes: Sequence[Outcome]) -> str:
+def junit(outcomes: Sequence[CaseOutcome]) -> str:
     """The text of the file: a suite for each file of cases."""
     root = Element("testsuites", _totals(outcomes))
     for path, several in groupby(outcomes, key=lambda each: each.suite.file.path):
@@ -23,7 +23,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
     return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _totals(outcomes: Sequence[Outcome]) -> dict[str, str]:
+def _totals(outcomes: Sequence[CaseOutcome]) -> dict[str, str]:
     errors = sum(each.run.problem is not None for each in outcomes)
     failed = sum(not each.passed for each in outcomes)
     return {
@@ -34,7 +34,7 @@ def _totals(outcomes: Sequence[Outcome]) -> dict[str, str]:
     }
 
 
-def _add(suite: Element, outcome: Outcome) -> None:
+def _add(suite: Element, outcome: CaseOutcome) -> None:
     file = outcome.suite.file
     of = {"classname": file.rule or file.path.name, "name": outcome.case.name}
     case = SubElement(suite, "testcase", {**of, "time": f"{outcome.seconds:.3f}"})

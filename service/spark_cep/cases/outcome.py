@@ -8,7 +8,7 @@ from time import perf_counter
 
 from spark_cep.cases.comparing import Difference, Pair, differences
 from spark_cep.cases.files import Suite
-from spark_cep.cases.found import Found, micros_of
+from spark_cep.cases.found import FoundResult, micros_of
 from spark_cep.cases.loading import Case
 from spark_cep.cases.running import CaseRun, run_case
 from spark_cep.cases.values import relative
@@ -30,7 +30,7 @@ _WIDEST = 60
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """The outcome of one case."""
 
     suite: Suite
@@ -70,12 +70,12 @@ class Outcome:
             yield from f"warning: {warning.render()}".split("\n")
 
 
-def outcome(suite: Suite, case: Case, matcher: MakeMatcher = KeysMatcher) -> Outcome:
+def outcome(suite: Suite, case: Case, matcher: MakeMatcher = KeysMatcher) -> CaseOutcome:
     """Run a case, and compare."""
     began = perf_counter()
     run = run_case(suite, case, matcher)
     found = () if run.problem is not None else tuple(differences(run))
-    return Outcome(suite, run, found, perf_counter() - began)
+    return CaseOutcome(suite, run, found, perf_counter() - began)
 
 
 def _counts(difference: Difference) -> str:
@@ -129,5 +129,5 @@ def _event_row(run: CaseRun, event: SentEvent) -> tuple[str, str, str]:
     written = run.written(event)
     name = f"event {written}" if isinstance(written, int) else written
     kind = f"{event.of_type} " if event.of_type else ""
-    values = ", ".join(f"{name}: {Found.text(value)}" for name, value in event.values.items())
+    values = ", ".join(f"{name}: {FoundResult.text(value)}" for name, value in event.values.items())
     return name, relative(micros_of(event.time), run.start), printable(kind + values)

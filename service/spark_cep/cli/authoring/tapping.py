@@ -15,7 +15,7 @@ from spark_cep.cases.files import suites
 from spark_cep.cases.masking import Masking
 from spark_cep.cases.outcome import outcome
 from spark_cep.cases.tapping import TappedEvent, disorder_of, event_time_column, tapped_events
-from spark_cep.cases.writing import SeenEvent, Written, case_text
+from spark_cep.cases.writing import CaseEvent, CaseHeader, case_text
 from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import Settings, load
 from spark_cep.documents.nearest import instead
@@ -47,7 +47,7 @@ class Tap:
 
 
 @dataclass(frozen=True)
-class Done:
+class WrittenCase:
     """What was written: so many ``events``, and what is ``expected`` in words."""
 
     events: int
@@ -55,7 +55,7 @@ class Done:
     notes: tuple[str, ...]
 
 
-def write_case(asked: Tap) -> Done:
+def write_case(asked: Tap) -> WrittenCase:
     """Write the case. Raises ConfigurationError where there are no such events, or an option is
     wrong, and what reading the events raises."""
     _check(asked)
@@ -78,7 +78,7 @@ def write_case(asked: Tap) -> Done:
         _write(rules, loaded.text)
     last = max(each.event.time for each in masked)
     shown = "masked" if asked.mask else repr(asked.key)
-    written = Written(
+    written = CaseHeader(
         name=f"{asked.rule}, as it was seen",
         comment=f"What {_sources(asked)} had of rule {asked.rule}, key {shown}.",
         rules=os.path.relpath(rules, asked.output.parent),
@@ -89,7 +89,7 @@ def write_case(asked: Tap) -> Done:
         clock=_decided(loaded, last),
     )
     _write(asked.output, case_text(written, [each.event for each in masked]))
-    return Done(len(masked), _accepted(asked.output), events.notes)
+    return WrittenCase(len(masked), _accepted(asked.output), events.notes)
 
 
 def _check(asked: Tap) -> None:
@@ -128,7 +128,7 @@ def _opened(
     return opened.within(window)
 
 
-def _masked(event: SeenEvent, masking: Masking) -> SeenEvent:
+def _masked(event: CaseEvent, masking: Masking) -> CaseEvent:
     return replace(event, columns=masking.masked(event.columns))
 
 
