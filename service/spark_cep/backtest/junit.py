@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from spark_cep.backtest.expectations import Verdict
+from spark_cep.backtest.expectations import ExpectationVerdict
 
 
-def junit(verdicts: Sequence[Verdict], name: str, seconds: float) -> str:
+def junit(verdicts: Sequence[ExpectationVerdict], name: str, seconds: float) -> str:
     """The text of the file: a case for each expectation."""
     failed = sum(each.failed for each in verdicts)
     totals = {"tests": str(len(verdicts)), "failures": str(failed), "errors": "0"}

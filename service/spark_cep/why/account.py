@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from spark_cep.model import Coordinates
 
 
-class Reason(StrEnum):
+class EndReason(StrEnum):
     """The reason for which a partial match ended."""
 
     MATCH = "match"
@@ -65,14 +65,14 @@ class Passed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class PartialEnding:
     """The end of a partial match: ``event`` brought it, or the passing of ``time`` alone.
 
     ``step``: the NOT step that was violated, or the step whose ``until`` was true. ``conditions``:
     what was true of the event. ``result``: the id of the match, or of the timeout, that was found.
     """
 
-    reason: Reason
+    reason: EndReason
     time: int
     detail: str
     event: Coordinates | None = None
@@ -92,7 +92,7 @@ class Turn:
     took: tuple[tuple[str, int], ...] = ()
     passed: tuple[Passed, ...] = ()
     stays: bool = True
-    ending: Ending | None = None
+    ending: PartialEnding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class PartialAccount:
     forbids: tuple[str, ...] = ()
     absence: bool = False
     held_back: bool = False
-    ending: Ending | None = None
+    ending: PartialEnding | None = None
 
 
 @dataclass(slots=True)
