@@ -114,7 +114,7 @@ class RuleComparison:
 
 @dataclass(frozen=True)
 class CompareReport:
-    """What differs between two rule sets, rule by rule."""
+    """The differences between two rule sets, rule by rule."""
 
     records: int
     rules: list[RuleComparison]

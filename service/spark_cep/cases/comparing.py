@@ -173,7 +173,7 @@ def _pairs(wanted: Sequence[_Wanted], found: Sequence[FoundResult]) -> Iterator[
 
 
 def _assigned(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
-    """As many pairs of rows and columns that fit as there can be (augmenting paths)."""
+    """Pair rows with columns that fit them, as many as possible (augmenting paths)."""
     row_of: dict[int, int] = {}
 
     def assign(row: int, tried: set[int]) -> bool:

@@ -1,4 +1,4 @@
-"""What a case has found, as keys and values that its expectations name."""
+"""The results of a case, as keys and values that its expectations name."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class _StepRule:
 
 @dataclass(frozen=True)
 class _After:
-    """What a rule remembers of a key behind an event, and the matches that the event completed.
+    """The state of a rule and key behind an event, and the matches that the event completed.
     ``pruned``: some partial matches or matches were taken away."""
 
     standing: frozenset[_Standing]
@@ -289,7 +289,7 @@ class _After:
 
     @classmethod
     def of(cls, plan: Plan, event: _Seen, state: RuleState, found: Iterable[Outputs]) -> _After:
-        """What there is behind ``event``."""
+        """The state and matches behind ``event``."""
         standing = {(_chain(plan, each.last), each.state) for each in state.partials}
         completed = {_chain(plan, each.last) for each in state.finished}
         pruned = bool(state.finished)

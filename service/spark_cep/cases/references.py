@@ -58,7 +58,7 @@ def references_of(value: Any) -> list[str | int]:
 
 
 def check_steps(case: CaseShape, steps: Mapping[str, Sequence[str]]) -> Iterator[Wrong]:
-    """What is wrong with the names of steps in expectations; ``steps``: those of each rule."""
+    """Yield each wrong name of a step in expectations; ``steps``: those of each rule."""
     if not isinstance(case.expect, ExpectShape):
         return
     for kind, results in written(case.expect).items():
@@ -76,7 +76,7 @@ def check_steps(case: CaseShape, steps: Mapping[str, Sequence[str]]) -> Iterator
 
 
 def check_references(case: CaseShape, names: EventNames) -> Iterator[Wrong]:
-    """What is wrong with the references of a case to its events."""
+    """Yield each wrong reference of a case to its events."""
     if not isinstance(case.expect, ExpectShape):
         return
     for kind, results in written(case.expect).items():

@@ -29,7 +29,7 @@ class CaseEvent:
 
 @dataclass(frozen=True)
 class CaseHeader:
-    """What a case file is made of, besides its events. ``clock``: where the clock goes behind the
+    """The contents of a case file besides its events. ``clock``: where the clock goes behind the
     last event, in microseconds since 1970."""
 
     name: str

@@ -210,8 +210,8 @@ def _times(columns: RecordType) -> str:
 
 
 def _readers(declared: DeclaredInput, written: Sequence[AvroSchema]) -> list[AvroSchema]:
-    """What the records of an input are read as: of each record type the schema that was given, or
-    that of the last file."""
+    """The schemas as which the records of an input are read: of each record type the one that was
+    given, or that of the last file."""
     candidates = [declared.schema] if declared.schema is not None else [*reversed(written)]
     readers: list[AvroSchema] = []
     taken: set[str] = set()

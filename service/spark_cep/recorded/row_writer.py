@@ -267,12 +267,12 @@ class _RecordParts:
         return first
 
     def constant(self, content: bytes) -> None:
-        """The same bytes in all records."""
+        """Add a part with the same bytes in all records."""
         self._parts.append((loops.CONSTANT, self.texts(Bytes.of([content])), -1, -1))
         self._room += self.count * len(content)
 
     def column(self, part: int, numbers: I64, nulls: Flags, *, nullable: bool) -> None:
-        """A part of this kind with these numbers."""
+        """Add a part of this kind with these numbers."""
         which = len(self._numbers)
         self._numbers.append(numbers)
         branch = of_nulls = -1

@@ -447,7 +447,7 @@ class RuleTest:
             yield f"rule {rule.id} version {rule.version}{state}"
 
     def _replayed(self) -> Iterator[Batch]:
-        """What the runner was given."""
+        """The batches that the runner was given."""
         for arrived, before, watermark in self._batches:
             yield Batch(records_of(arrived), ControlRecord(lower_bound=before), watermark)
 

@@ -26,7 +26,7 @@ class EndReason(StrEnum):
 
 
 class EventState(StrEnum):
-    """What became of an event. ``PASSED`` events have changed nothing."""
+    """The fate of an event. ``PASSED`` events have changed nothing."""
 
     TAKEN = "taken"
     PASSED = "passed"
@@ -83,9 +83,9 @@ class PartialEnding:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an event, or a deadline, did to one partial match. ``held``: how many events its steps
-    had taken before; ``took``: the steps that have taken the event, each with the number of the
-    partial match that goes on with it; ``stays``: it goes on without it, too."""
+    """The effect of an event, or a deadline, on one partial match. ``held``: how many events its
+    steps had taken before; ``took``: the steps that have taken the event, each with the number of
+    the partial match that goes on with it; ``stays``: it goes on without it, too."""
 
     partial: int
     held: Mapping[str, int]
@@ -143,7 +143,7 @@ class ConditionSeen:
 
 @dataclass(slots=True)
 class Starts:
-    """What is known of the events with which the rule could have begun.
+    """Counts and conditions of the events with which the rule could have begun.
 
     ``events``: the key's events, ``all_events`` those of all keys, ``without_key`` those whose key
     is NULL, ``types`` the record types of all, ``keys_like``: keys seen, the nearest first."""

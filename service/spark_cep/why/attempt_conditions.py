@@ -1,4 +1,4 @@
-"""What the conditions of a rule in SQL say of one row, and which parts stood in the way."""
+"""The conditions of a rule in SQL on one row: their truth, and the parts that stood in the way."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Losses:
         return self.events[at].number if at in self.events else 0
 
     def _cut_by(self, chain: Chain, match_id: str) -> None:
-        """What a match skips: all that began with an event before the cut."""
+        """Move the cut on to that of a match: all that began with an event before it is skipped."""
         skip = self.plan.after_match
         numbers = sorted(self._at(at) for _, at in chain)
         if skip.strategy is Skip.NO_SKIP:

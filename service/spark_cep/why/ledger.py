@@ -89,7 +89,7 @@ class Ledger:
             del self._partials[self._ended.popleft()]
 
     def found(self, outputs: Outputs) -> None:
-        """What was found beside matches."""
+        """Enter the timeouts and dead letters that were found."""
         self.account.timeouts += [each.match_id for each in outputs.timeouts]
         room = MOST_KEPT - len(self.account.failures)
         letters = [f"{each.reason}: {each.detail}" for each in outputs.dead_letters]

@@ -71,7 +71,7 @@ class Probes:
         }
 
     def _state(self, state: KeysState) -> KeysState:
-        """What is remembered of the rule, once for each probe, with no deadlines."""
+        """The state of the rule, once for each probe, with no deadlines."""
         count, held = len(self.asked), state.held
         instances = np.repeat(held.instances, count)
         instances["rule"] = np.tile(np.arange(count), len(held.instances))

@@ -1,4 +1,4 @@
-"""What the conditions of a rule of steps say of one event, and which of their parts stood in the
+"""The conditions of a rule of steps on one event: their truth, and the parts that stood in the
 way."""
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class StepConditions:
                     todo.append((edge.target, whole))
 
     def _look_back(self, look_back: LookBack) -> Callable[[Taken | None], Any]:
-        """What a look-back has seen, computed as a measure is."""
+        """A function for the value of a look-back, computed as a measure is."""
         emit = Emit({"value": expression_of(Reference(look_back))})
         plan = replace(self.plan, rule=replace(self.plan.rule, emit=emit))
         slots = self.watched.partitioning.slots
@@ -83,8 +83,8 @@ class StepConditions:
 
 @dataclass(frozen=True)
 class EventTruths:
-    """What is true of ``event``: the bits of ``mask``, and what looks back, for the chains in
-    ``probed``."""
+    """The conditions that are true of ``event``: the bits of ``mask``, and those that look back,
+    for the chains in ``probed``."""
 
     conditions: StepConditions
     event: Event

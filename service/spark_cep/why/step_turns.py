@@ -1,4 +1,4 @@
-"""What one event did to the partial matches of a rule of steps."""
+"""The effect of one event on the partial matches of a rule of steps."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def _open(partial: PartialAccount) -> str:
 
 
 def _verdict(account: Account) -> Iterator[str]:
-    """Where nothing matched, why."""
+    """The reason why nothing matched; no lines where something did."""
     starts = account.starts
     if not starts.events:
         yield from _no_events(account)

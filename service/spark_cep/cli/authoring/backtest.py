@@ -35,7 +35,7 @@ class ResultForm(Enum):
 
 
 class TimeAtEnd(Enum):
-    """Where time stands at the end of the events."""
+    """The choices for the watermark at the end of the events."""
 
     WAIT = "wait"
     DECIDE = "decide"

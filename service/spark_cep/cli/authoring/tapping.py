@@ -30,7 +30,7 @@ from spark_cep.rules.sources.folder import OF_CASES, read_rules
 
 @dataclass(frozen=True)
 class Tap:
-    """What was asked for: see the options of the command."""
+    """The options of the command, by their names."""
 
     rule: str
     key: str | None
@@ -48,7 +48,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class WrittenCase:
-    """What was written: so many ``events``, and what is ``expected`` in words."""
+    """The case file that was written. ``events``: how many; ``expected``: in words."""
 
     events: int
     expected: str

@@ -1,4 +1,4 @@
-"""What the parts of a condition that must all hold say of values."""
+"""Facts about values that follow from the parts of a condition that must all hold."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def required(node: Node, holds: bool) -> Node:
 
 
 class Facts:
-    """What parts that must all hold say of values."""
+    """Facts about values that follow from parts that must all hold."""
 
     def __init__(self) -> None:
         self._held: dict[Node, bool] = {}
@@ -56,7 +56,7 @@ class Facts:
         self._orders: dict[tuple[Node, Node], tuple[set[int], RequiredPart]] = {}
 
     def copy(self) -> Facts:
-        """The same facts, to which others can be added."""
+        """A copy, to which other facts can be added."""
         made = Facts()
         made._held, made._is_null = dict(self._held), dict(self._is_null)
         made._limits = {value: list(limits) for value, limits in self._limits.items()}

@@ -159,7 +159,8 @@ def _compares_with_null(node: Node, holds: bool) -> bool:
 
 
 def _beside_null(node: Node, holds: bool) -> tuple[str | None, str]:
-    """What is compared with NULL, and whether it is probably meant not to be it."""
+    """The text of the value that is compared with NULL (``None``: there is none), and ``NOT ``
+    where it is probably meant not to be NULL."""
     match node:
         case Call(operator="=" | "<>" as operator, arguments=(left, right)):
             subject = right if is_null(left) else left
