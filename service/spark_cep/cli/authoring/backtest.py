@@ -35,7 +35,7 @@ class ResultForm(Enum):
 
 
 class TimeAtEnd(Enum):
-    """The choices for the watermark at the end of the events."""
+    """The time at the end: the last event's (``WAIT``), or past all deadlines (``DECIDE``)."""
 
     WAIT = "wait"
     DECIDE = "decide"
