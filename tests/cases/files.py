@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent
 
-from spark_cep.cases.coverage import Coverage
-from spark_cep.cases.files import Suite, suites
-from spark_cep.cases.observed import observing
-from spark_cep.cases.outcome import CaseOutcome, outcome
+from spark_cep.cases.coverage.coverage import Coverage
+from spark_cep.cases.coverage.observed import observing
+from spark_cep.cases.document.files import Suite, suites
+from spark_cep.cases.running.outcome import CaseOutcome, outcome
 from spark_cep.matcher.keys import KeysMatcher
 
 RULE = """

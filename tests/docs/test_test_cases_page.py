@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from spark_cep.cases.shape import (
+from spark_cep.cases.document.shape import (
     CaseFileShape,
     CaseShape,
     CaseStepShape,

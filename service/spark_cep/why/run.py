@@ -17,11 +17,11 @@ from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Inputs, Runner
 from spark_cep.why.account import Account
-from spark_cep.why.attempt_watcher import AttemptWatcher
 from spark_cep.why.ledger import Ledger
 from spark_cep.why.parts import WatchedPlan
 from spark_cep.why.probes import chain_of
-from spark_cep.why.step_watcher import StepWatcher
+from spark_cep.why.row_pattern.watcher import AttemptWatcher
+from spark_cep.why.steps.watcher import StepWatcher
 from spark_cep.why.watched import KeyInputs, SeenRecords, WatchedMatcher
 
 _NEAREST = 5

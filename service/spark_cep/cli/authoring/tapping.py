@@ -9,13 +9,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from spark_cep.cases.accepting import accept
-from spark_cep.cases.comparing import compared
-from spark_cep.cases.files import suites
-from spark_cep.cases.masking import Masking
-from spark_cep.cases.outcome import outcome
-from spark_cep.cases.tapping import TappedEvent, disorder_of, event_time_column, tapped_events
-from spark_cep.cases.writing import CaseEvent, CaseHeader, case_text
+from spark_cep.cases.document.files import suites
+from spark_cep.cases.running.comparing import compared
+from spark_cep.cases.running.outcome import outcome
+from spark_cep.cases.writing.accepting import accept
+from spark_cep.cases.writing.case_text import CaseEvent, CaseHeader, case_text
+from spark_cep.cases.writing.masking import Masking
+from spark_cep.cases.writing.tapping import (
+    TappedEvent,
+    disorder_of,
+    event_time_column,
+    tapped_events,
+)
 from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import Settings, load
 from spark_cep.documents.nearest import instead

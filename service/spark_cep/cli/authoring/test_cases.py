@@ -13,8 +13,8 @@ from spark_cep.cli.terminal import err
 from spark_cep.errors import ConfigurationError, printable_lines
 
 if TYPE_CHECKING:
-    from spark_cep.cases.coverage import Coverage
-    from spark_cep.cases.outcome import CaseOutcome
+    from spark_cep.cases.coverage.coverage import Coverage
+    from spark_cep.cases.running.outcome import CaseOutcome
     from spark_cep.testkit.inputs import Schema
 
 FAILED: Final = 1
@@ -74,11 +74,11 @@ def run_cases(
 ) -> None:
     """Run test cases: events with times in, expected matches, timeouts and failures beside them.
     Needs neither Spark nor Kafka; --config needs the registry."""
-    from spark_cep.cases.coverage import Coverage
-    from spark_cep.cases.files import suites
-    from spark_cep.cases.observed import observing
-    from spark_cep.cases.outcome import outcome
-    from spark_cep.cases.running import selected
+    from spark_cep.cases.coverage.coverage import Coverage
+    from spark_cep.cases.coverage.observed import observing
+    from spark_cep.cases.document.files import suites
+    from spark_cep.cases.running.case_run import selected
+    from spark_cep.cases.running.outcome import outcome
     from spark_cep.matcher.keys import KeysMatcher
 
     found = suites(paths, _schemas(schema or [], config))
@@ -168,7 +168,7 @@ def _show_coverage(coverage: Coverage, threshold: float | None) -> bool:
 
 
 def _update(outcomes: Sequence[CaseOutcome]) -> None:
-    from spark_cep.cases.accepting import accept
+    from spark_cep.cases.writing.accepting import accept
 
     written = accept(outcomes)
     for file, count in written.items():
@@ -178,7 +178,7 @@ def _update(outcomes: Sequence[CaseOutcome]) -> None:
 
 
 def _write_junit(outcomes: Sequence[CaseOutcome], file: Path) -> None:
-    from spark_cep.cases.junit import junit
+    from spark_cep.cases.running.junit import junit
 
     try:
         file.write_text(junit(outcomes), "utf-8")

@@ -1,0 +1,1 @@
+"""The coverage of rules by their cases."""

@@ -1,0 +1,1 @@
+"""The documents of cases: their shape, and how they are read."""

@@ -1,0 +1,155 @@
+"""Case files, with the rules that they test and the schemas of their events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from spark_cep.cases.document.loading import Case, CaseFile, read_file
+from spark_cep.cases.document.references import check_steps
+from spark_cep.documents.nearest import instead
+from spark_cep.errors import ConfigurationError, Problem
+from spark_cep.pattern.document.loading import LoadedRule
+from spark_cep.pattern.tree import Rule, walk
+from spark_cep.rules.rule_set import assemble
+from spark_cep.rules.sources.folder import OF_CASES, SUFFIXES, has_cases, read_rules, rule_files
+from spark_cep.testkit.inputs import Schema
+
+_SCHEMA: Final = ".avsc"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The cases of one file, the rules that they test, and the schemas of events: one of all
+    inputs (``None``), or by input; none where types follow from values."""
+
+    file: CaseFile
+    rules: tuple[LoadedRule, ...]
+    schemas: Mapping[str | None, Schema]
+
+    def rules_of(self, case: Case) -> tuple[LoadedRule, ...]:
+        """The rules that take part in a case."""
+        wanted = case.shape.rule
+        if wanted is None:
+            return self.rules
+        return tuple(one for one in self.rules if one.rule.id == wanted)
+
+
+def suites(paths: Sequence[Path], given: Mapping[str | None, Schema]) -> list[Suite]:
+    """The cases of files and folders. ``given``: schemas that go before those of the files.
+
+    Raises ConfigurationError with every problem of the cases of a file, or where there are no cases
+    at all; RuleSetError with those of the rules.
+    """
+    found = [
+        _suite(file, given) for path in _files(paths) for file in read_file(path) if file.cases
+    ]
+    if not found:
+        listed = ", ".join(map(str, paths))
+        raise ConfigurationError(
+            f"{listed}: there are no test cases: they stand in files named NAME{OF_CASES}.yaml"
+            " beside NAME.yaml, or below `cases` in a rule's document"
+        )
+    return found
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files that may have cases, each once."""
+    seen: set[Path] = set()
+    for path in paths:
+        if not path.exists():
+            raise ConfigurationError(f"{path}: there is no such file or folder")
+        files = [path] if path.is_file() else sorted([*rule_files(path), *case_files(path)])
+        yield from (file for file in files if file.resolve() not in seen)
+        seen.update(file.resolve() for file in files)
+
+
+def case_files(folder: Path) -> list[Path]:
+    """The case files of a folder, sorted by name."""
+    return sorted(
+        entry
+        for entry in folder.iterdir()
+        if entry.suffix.lower() in SUFFIXES
+        and has_cases(entry)
+        and not entry.name.startswith(".")
+        and entry.is_file()
+    )
+
+
+def _suite(file: CaseFile, given: Mapping[str | None, Schema]) -> Suite:
+    rules = _rules(file)
+    problems = [problem for case in file.cases for problem in _unknown_names(case, rules)]
+    if problems:
+        raise ConfigurationError(f"{file.path}: {len(problems)} unknown names", problems)
+    return Suite(file, rules, given or file.schemas or _beside(file.path, rules))
+
+
+def _rules(file: CaseFile) -> tuple[LoadedRule, ...]:
+    paths = file.rules or (_rule_file(file.path),)
+    loaded: list[LoadedRule] = []
+    for path in paths:
+        if not path.exists():
+            raise ConfigurationError(f"{file.path}: `rules`: there is no {path}")
+        loaded += read_rules(path).loaded
+    rules = assemble(loaded).loaded
+    return tuple(one for one in rules if file.rule in (None, one.rule.id))
+
+
+def _rule_file(path: Path) -> Path:
+    """The rule file of a case file's name."""
+    name = path.stem[: -len(OF_CASES)]
+    found = [path.with_name(name + suffix) for suffix in SUFFIXES]
+    existing = [each for each in found if each.exists()]
+    if len(existing) != 1:
+        several = ", ".join(each.name for each in existing)
+        said = f"there are {several}" if existing else f"there is no {name}.yaml beside"
+        raise ConfigurationError(
+            f"{path}: {said}: say which rules it tests, with `rules: FILE` (or a list of files) at"
+            " its beginning"
+        )
+    return existing[0]
+
+
+def _unknown_names(case: Case, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
+    known = [one.rule.id for one in rules]
+    if case.shape.rule is not None and case.shape.rule not in known:
+        allowed = instead(case.shape.rule, known, "rules")
+        yield case.problem(f"there is no rule `{case.shape.rule}`", "rule", allowed=allowed)
+        return
+    mine = (one.rule for one in rules if case.shape.rule in (None, one.rule.id))
+    steps = {rule.id: _steps(rule) for rule in mine}
+    for message, below, help_ in check_steps(case.shape, steps):
+        yield case.problem(message, *below, allowed=help_)
+
+
+def _steps(rule: Rule) -> list[str]:
+    """The steps of a rule that take events."""
+    if rule.query is not None:
+        return list(rule.query.variables)
+    return [step.name for step in walk(rule.pattern) if step.group is None and not step.negative]
+
+
+def _beside(path: Path, rules: Sequence[LoadedRule]) -> Mapping[str | None, Path]:
+    """The schema files beside: each of its input's name, or the only one."""
+    files = sorted(path.parent.glob(f"*{_SCHEMA}"))
+    inputs = dict.fromkeys(name for one in rules for name in one.rule.events)
+    named: dict[str | None, Path] = {file.stem: file for file in files if file.stem in inputs}
+    missing = [name for name in inputs if name not in named]
+    if named and not missing:
+        return named
+    if not named and len(files) <= 1:
+        return dict.fromkeys([None], files[0]) if files else {}
+    wanted = f"`schemas: {{{', '.join(f'{name}: FILE' for name in inputs)}}}`"
+    said = (
+        f"there is a schema file of input {', '.join(map(str, named))}, and none of"
+        f" {', '.join(missing)}"
+        if named
+        else f"there are {', '.join(file.name for file in files)}, and none has an input's name"
+    )
+    raise ConfigurationError(
+        f"{path}: {said}: say which schemas the events have, with"
+        f" {wanted if inputs else '`schemas: FILE`'} at the beginning of a case file, or with"
+        " --schema"
+    )

@@ -1,0 +1,1 @@
+"""Runs of cases: their results, and how these differ from what is expected."""

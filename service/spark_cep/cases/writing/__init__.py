@@ -1,0 +1,1 @@
+"""Case files written: from events that were seen, and with results that are accepted."""

@@ -1,0 +1,192 @@
+"""The events of one key, out of files or topics, whole.
+
+They go production's way: a rule with the key of the one that is asked about, whose only step takes
+each event of the key and emits all of its columns, is run over them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from spark_cep.cases.writing.case_text import CaseEvent
+from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.errors import ConfigurationError
+from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.model import Coordinates
+from spark_cep.pattern.expressions import parse
+from spark_cep.pattern.tree import MOST_COUNTED, Emit, Limits, Rule, Step
+from spark_cep.pattern.types import TIMESTAMP
+from spark_cep.pipeline.match.watermark import BEGINNING, END
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError
+from spark_cep.recorded.events import RecordedEvents
+from spark_cep.runner.batch import Batch, RunSettings
+from spark_cep.runner.runner import Runner
+
+MOST_EVENTS: Final = 10_000
+"""Most events of a case that is made of what was seen."""
+
+_SETTINGS: Final = RunSettings(key_groups=1)
+
+
+@dataclass(frozen=True)
+class TappedEvent:
+    """An event of the key, and where it was read."""
+
+    at: Coordinates
+    event: CaseEvent
+
+
+def tapped_events(events: RecordedEvents, rule: Rule, key: str | None) -> list[TappedEvent]:
+    """The events of ``key`` that ``rule`` reads, in the order of partitions and offsets; of several
+    partitions in the order of time.
+
+    Raises ConfigurationError where there are none, or more than ``MOST_EVENTS``.
+    """
+    taps = _taps(events, rule, key)
+    found: dict[Coordinates, TappedEvent] = {}
+    for outputs in _run(events, compile_rules(taps.rules, events.inputs(1).types)):
+        for match in outputs.matches:
+            (taken,) = (each for several in match.steps.values() for each in several)
+            if match.key != key:
+                continue
+            kind = taps.types[match.rule_id]
+            columns = {n.strip("`"): value for n, value in (taken.columns or {}).items()}
+            seen = CaseEvent(
+                taken.time * 1_000,
+                kind.input if taps.several_inputs else None,
+                kind.name.rpartition(".")[2] if taps.several_types else None,
+                {name: value for name, value in columns.items() if value is not None},
+            )
+            found[taken.at] = TappedEvent(taken.at, seen)
+        if len(found) > MOST_EVENTS:
+            raise ConfigurationError(
+                f"key {key!r} has more than {MOST_EVENTS:,} events: choose less of them, with"
+                " --from and --to"
+            )
+    if not found:
+        raise ConfigurationError(
+            f"rule {rule.id} reads no event with the key {key!r} there; keys are compared as text,"
+            ' as results have them: `ann`, `17`, `["ann","17"]` of two parts'
+        )
+    partitions = {at[:2] for at in found}
+    if len(partitions) == 1:
+        return [found[at] for at in sorted(found)]
+    return sorted(found.values(), key=lambda each: (each.event.time, each.at))
+
+
+def disorder_of(events: Sequence[TappedEvent]) -> int:
+    """The most milliseconds that an event is behind one before it."""
+    newest, most = BEGINNING, 0
+    for each in events:
+        newest = max(newest, each.event.time)
+        most = max(most, newest - each.event.time)
+    return most // 1_000
+
+
+def event_time_column(events: RecordedEvents, seen: Sequence[TappedEvent]) -> str | None:
+    """The column that has the event time, where a case can fill it in: it is one of all record
+    types, and its values are the times."""
+    names = {each.event_time for each in events.format.types}
+    if len(names) != 1:
+        return None
+    (name,) = names
+    for kind in events.format.types:
+        if kind.columns.fields.get(name) != TIMESTAMP:
+            return None
+    for each in seen:
+        value = each.event.columns.get(name)
+        if value is None or round(value.timestamp() * 1_000_000) != each.event.time:
+            return None
+    return name
+
+
+@dataclass(frozen=True)
+class _Type:
+    """A record type of an input."""
+
+    input: str
+    name: str
+
+
+@dataclass(frozen=True)
+class _Taps:
+    """The rules that take events, one of each record type, which is in ``types`` by their ids."""
+
+    rules: tuple[Rule, ...]
+    types: Mapping[str, _Type]
+
+    @property
+    def several_inputs(self) -> bool:
+        """Return whether events are of several inputs."""
+        return len({each.input for each in self.types.values()}) > 1
+
+    @property
+    def several_types(self) -> bool:
+        """Return whether an input has several record types."""
+        return len(self.types) > len({each.input for each in self.types.values()})
+
+
+def _taps(events: RecordedEvents, rule: Rule, key: str | None) -> _Taps:
+    rules, types = [], dict[str, _Type]()
+    condition = _condition(rule, key)
+    for number, kind in enumerate(events.format.types):
+        if rule.events and kind.input not in rule.events:
+            continue
+        types[f"tap-{number}"] = _Type(kind.input, kind.name)
+        rules.append(
+            Rule(
+                f"tap-{number}",
+                1,
+                pattern=(Step("event", where=condition, of_type=kind.name),),
+                key=rule.key,
+                events=(kind.input,),
+                emit=Emit(events=tuple(f"`{name}`" for name in kind.columns.fields)),
+                limits=Limits(MOST_COUNTED, MOST_COUNTED, matches=MOST_COUNTED, work=MOST_COUNTED),
+            )
+        )
+    return _Taps(tuple(rules), types)
+
+
+def _condition(rule: Rule, key: str | None) -> Any:
+    """The condition that an event has this key, so that no others are kept."""
+    if not rule.key:
+        return None
+    parts: list[str | None] = [key]
+    if len(rule.key) > 1:
+        try:
+            parts = json.loads(key or "")
+        except ValueError:
+            parts = []
+        if not isinstance(parts, list) or len(parts) != len(rule.key):
+            count = len(rule.key)
+            raise ConfigurationError(
+                f"--key {key}: rule {rule.id} has a key of {count} parts: give a JSON list of so"
+                ' many texts, as results have it: `["ann","17"]`'
+            )
+    tests = []
+    for expression, part in zip(rule.key, parts, strict=True):
+        if part is None:
+            tests.append(f"({expression.canonical}) IS NULL")
+        else:
+            quoted = str(part).replace("\\", "\\\\").replace("'", "''")
+            tests.append(f"CAST(({expression.canonical}) AS STRING) = '{quoted}'")
+    return parse(" AND ".join(tests))
+
+
+def _run(events: RecordedEvents, plan: RuleSetPlan) -> Iterator[Outputs]:
+    """The matches of the taps."""
+    runner = Runner(plan, events.inputs(_SETTINGS.key_groups), _SETTINGS)
+    for each in events.batches(_SETTINGS):
+        # Nothing is late, however far behind.
+        batch = replace(each.batch, watermark=BEGINNING)
+        try:
+            found = runner.apply(batch)
+        except NewSchemasError as error:
+            events.learn(error)
+            runner.use(plan, events.inputs(_SETTINGS.key_groups))
+            found = runner.apply(batch)
+        yield found.outputs
+    yield runner.apply(Batch(watermark=END)).outputs

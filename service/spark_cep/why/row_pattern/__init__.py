@@ -1,0 +1,1 @@
+"""The account of rules in SQL (MATCH_RECOGNIZE)."""

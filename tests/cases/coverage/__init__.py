@@ -1,0 +1,1 @@
+"""Coverage of rules by cases."""

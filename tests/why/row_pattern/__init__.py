@@ -1,0 +1,1 @@
+"""Accounts of rules in SQL."""
