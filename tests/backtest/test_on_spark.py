@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_cep.backtest.on_spark import SparkReplay, _Job
-from spark_cep.backtest.replay import Found, OpenMatches, Replay
+from spark_cep.backtest.replay import OpenMatches, Replay, ReplayedBatch
 from spark_cep.recorded import avro_files, events
 from spark_cep.recorded.opening import open_events
 from spark_cep.rules.rule_set import assemble
@@ -34,7 +34,7 @@ def replay(tmp_path: Path) -> Replay:
     return Replay(assemble(rules(RULE)), opened, SETTINGS)
 
 
-def summary(found: list[Found], still: OpenMatches) -> Any:
+def summary(found: list[ReplayedBatch], still: OpenMatches) -> Any:
     """All that a run gives, in no order."""
     return {
         "matches": sorted(m.match_id for each in found for m in each.objects.matches),
@@ -55,7 +55,7 @@ def test_the_stages(replay: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
     job = _Job(replay.events.snapshot(), replay.plan_text, SETTINGS, "wait", 3, True)
     job = pickle.loads(pickle.dumps(job))
     packed = sorted((row for n in range(3) for row in job.packed([n])), key=lambda row: row[0])
-    found: list[Found] = []
+    found: list[ReplayedBatch] = []
     still = OpenMatches()
     for task in range(3):
         mine = [(key, packet) for key, packet in packed if key[1] % 3 == task]

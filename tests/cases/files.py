@@ -8,7 +8,7 @@ from textwrap import dedent
 from spark_cep.cases.coverage.coverage import Coverage
 from spark_cep.cases.coverage.observed import observing
 from spark_cep.cases.document.files import Suite, suites
-from spark_cep.cases.running.outcome import Outcome, outcome
+from spark_cep.cases.running.outcome import CaseOutcome, outcome
 from spark_cep.matcher.keys import KeysMatcher
 
 RULE = """
@@ -41,7 +41,7 @@ def read(folder: Path, cases: str, rule: str = RULE) -> Suite:
     return suite
 
 
-def outcomes(suite: Suite, coverage: Coverage | None = None) -> list[Outcome]:
+def outcomes(suite: Suite, coverage: Coverage | None = None) -> list[CaseOutcome]:
     """The outcomes of all cases."""
     matcher = KeysMatcher if coverage is None else observing(coverage)
     return [outcome(suite, case, matcher) for case in suite.file.cases]

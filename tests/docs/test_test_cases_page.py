@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 from spark_cep.cases.document.shape import (
     CaseFileShape,
     CaseShape,
+    CaseStepShape,
     DeadLetterShape,
     ExpectShape,
     PartialMatchShape,
     RowShape,
-    StepShape,
     TimeoutShape,
 )
 from spark_cep.cli.main import app
@@ -90,7 +90,7 @@ def test_all_commands_are_found() -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    [CaseFileShape, CaseShape, StepShape, ExpectShape, TimeoutShape, RowShape, DeadLetterShape,
+    [CaseFileShape, CaseShape, CaseStepShape, ExpectShape, TimeoutShape, RowShape, DeadLetterShape,
      PartialMatchShape],
 )  # fmt: skip
 def test_every_key_is_on_the_page(shape: type[BaseModel]) -> None:

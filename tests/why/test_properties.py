@@ -17,7 +17,7 @@ from spark_cep.pattern.tree import Limits, OnLimit, Rule
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
 from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
-from spark_cep.why.account import Account, Reason
+from spark_cep.why.account import Account, EndReason
 from spark_cep.why.run import why
 from tests.matcher.strategies import keyed_streams, rules
 from tests.reference.local import Record
@@ -108,8 +108,10 @@ def assert_whole(account: Account, engine: Outputs) -> None:
     assert len(set(ended)) == len(ended)
     reasons = {each.ending.reason for each in account.partials.values() if each.ending}
     counts = engine.counts
-    assert Reason.SKIP not in reasons or counts["r", "pruned"]
-    assert Reason.LIMIT not in reasons or counts["r", "dropped"] or counts["r", "dropped_matches"]
+    assert EndReason.SKIP not in reasons or counts["r", "pruned"]
+    assert (
+        EndReason.LIMIT not in reasons or counts["r", "dropped"] or counts["r", "dropped_matches"]
+    )
 
 
 @given(rules(), st.data())

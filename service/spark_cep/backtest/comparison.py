@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import Any, NamedTuple
 
-from spark_cep.backtest.replay import Found
+from spark_cep.backtest.replay import ReplayedBatch
 from spark_cep.backtest.rows import time_text
 from spark_cep.codecs.output.values import output_value
 from spark_cep.compiler.explain.difference import difference
@@ -114,7 +114,7 @@ class RuleComparison:
 
 @dataclass(frozen=True)
 class CompareReport:
-    """What differs between two rule sets, rule by rule."""
+    """The differences between two rule sets, rule by rule."""
 
     records: int
     rules: list[RuleComparison]
@@ -134,7 +134,7 @@ class Comparison:
         }
         self._waiting: tuple[dict[str, Compared], dict[str, Compared]] = ({}, {})
 
-    def add(self, old: Found, new: Found) -> None:
+    def add(self, old: ReplayedBatch, new: ReplayedBatch) -> None:
         """Take in the results of a batch."""
         for side, found in ((_OLD, old), (_NEW, new)):
             for match in found.objects.matches:

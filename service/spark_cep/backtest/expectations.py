@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from spark_cep.backtest.replay import Found
+from spark_cep.backtest.replay import ReplayedBatch
 from spark_cep.backtest.rows import time_text
 from spark_cep.codecs.output.values import output_value
 from spark_cep.documents.model_errors import Explainer
@@ -84,11 +84,11 @@ Time = Annotated[Any, BeforeValidator(_time)]
 OneOf = Literal["fail", "warn", "ignore"]
 
 
-class _Part(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Expected(_Part):
+class Expected(_StrictModel):
     """Results of one rule, narrowed by key, time and measures, and how many there must be."""
 
     rule: str = Field(description="the id of a rule")
@@ -149,7 +149,7 @@ def _has(measures: Mapping[str, Any], name: str, value: Any) -> bool:
     return found == value or (found is not None and str(found) == str(value))
 
 
-class ExpectationsShape(_Part):
+class ExpectationsShape(_StrictModel):
     """A file of expectations."""
 
     unexpected: OneOf = Field(
@@ -209,7 +209,7 @@ def _unknown(shape: ExpectationsShape, document: Document, rules: RuleSet) -> It
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ExpectationVerdict:
     """One expectation after the run. ``wrong``: why it is not met; a ``warning`` fails nothing."""
 
     title: str
@@ -239,7 +239,7 @@ class Expectations:
         for number, each in enumerate(self.shape.expect):
             self._of.setdefault((each.kind, each.rule), []).append(number)
 
-    def add(self, found: Found) -> None:
+    def add(self, found: ReplayedBatch) -> None:
         """Count the results of a batch."""
         for match in found.objects.matches:
             self._count("match", match, match.time)
@@ -262,18 +262,18 @@ class Expectations:
         if len(examples) < _MOST_EXAMPLES:
             examples.append(f"{result.match_id} of key {result.key} at {time_text(time)}")
 
-    def verdicts(self) -> Iterator[Verdict]:
+    def verdicts(self) -> Iterator[ExpectationVerdict]:
         """Each expectation, and what none of them expects."""
         for each, count in zip(self.shape.expect, self._counts, strict=True):
             wrong = None if count in each.bounds else f"found {count}"
-            yield Verdict(each.title, wrong)
+            yield ExpectationVerdict(each.title, wrong)
         for what, bounds, count in (
             ("late events", self.shape.late, self._late),
             ("dead letters", self.shape.dead_letters, self._letters),
         ):
             if bounds is not None:
                 wrong = None if count in bounds else f"found {count}"
-                yield Verdict(f"{bounds} {what}", wrong)
+                yield ExpectationVerdict(f"{bounds} {what}", wrong)
         if self.shape.unexpected == "ignore":
             return
         for (kind, rule), examples in sorted(self._others.items()):
@@ -281,4 +281,4 @@ class Expectations:
             more = f" and {count - len(examples)} more" if count > len(examples) else ""
             what = f"no {kind} of {rule} that no entry expects"
             wrong = f"found {count}: {'; '.join(examples)}{more}"
-            yield Verdict(what, wrong, warning=self.shape.unexpected == "warn")
+            yield ExpectationVerdict(what, wrong, warning=self.shape.unexpected == "warn")

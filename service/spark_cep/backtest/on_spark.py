@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from spark_cep.backtest.replay import Found, OpenMatches, Replay
+from spark_cep.backtest.replay import OpenMatches, Replay, ReplayedBatch
 from spark_cep.backtest.tallies import tallies_of
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
@@ -100,7 +100,7 @@ class _Job:
                         yield (number, task, _BEGINS), begins
                 before = each.batch.watermark
 
-    def matched(self, packets: Iterable[tuple[_Key, Any]]) -> Iterator[Found | OpenMatches]:
+    def matched(self, packets: Iterable[tuple[_Key, Any]]) -> Iterator[ReplayedBatch | OpenMatches]:
         """The second stage: the packets of some key groups, batch by batch, to results."""
         inputs = _PacketInputs(self.inputs)
         runner = Runner(plan_of(self.plan), inputs, self.settings, columns=True)
@@ -119,7 +119,7 @@ class _Job:
             # Columns have the plans of rules with them, which need not travel.
             kept = results.outputs.as_objects() if self.keeps_results else Outputs()
             results.outputs = replace(kept, counts=results.outputs.counts)
-            yield Found(results, letters, begins.records, begins.read, tallies)
+            yield ReplayedBatch(results, letters, begins.records, begins.read, tallies)
         yield OpenMatches.of(runner, live)
 
 
@@ -170,7 +170,7 @@ class SparkReplay:
         self._replay, self._spark, self._keeps_results = replay, spark, keeps_results
         self._open = OpenMatches()
 
-    def run(self, at_end: AtEnd = "wait") -> Iterator[Found]:
+    def run(self, at_end: AtEnd = "wait") -> Iterator[ReplayedBatch]:
         """The results of each task, batch by batch."""
         tasks = self._spark.defaultParallelism
         settings = replace(self._replay.settings, key_groups=tasks * _GROUPS_PER_TASK)

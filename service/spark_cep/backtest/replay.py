@@ -48,7 +48,7 @@ def run_settings(settings: Settings | None, allowed_disorder_ms: int | None = No
 
 
 @dataclass
-class Found:
+class ReplayedBatch:
     """The results of a batch. ``letters``: all dead letters, those of reading first; ``records``:
     how many it had; ``read``: bytes of all recordings that have been read by now; ``tallies``: the
     counts of its results, by rule id."""
@@ -110,12 +110,12 @@ class Replay:
         self._runner = Runner(self._plan(), inputs, settings, columns=True)
         self._live: Mapping[tuple[str, int], int] = {}
 
-    def run(self, at_end: AtEnd = "wait") -> Iterator[Found]:
+    def run(self, at_end: AtEnd = "wait") -> Iterator[ReplayedBatch]:
         """The results, batch by batch. Raises ConfigurationError for what cannot be read."""
         for batch in self.events.batches(self.settings, at_end):
             yield self.apply(batch)
 
-    def apply(self, batch: RecordedBatch) -> Found:
+    def apply(self, batch: RecordedBatch) -> ReplayedBatch:
         """The results of one batch of the events."""
         while True:
             try:
@@ -127,7 +127,7 @@ class Replay:
         self._live = results.live
         letters = [*batch.letters, *results.outputs.dead_letters]
         tallies = tallies_of(results.outputs.results)
-        return Found(results, letters, batch.records, batch.read, tallies)
+        return ReplayedBatch(results, letters, batch.records, batch.read, tallies)
 
     def open_matches(self) -> OpenMatches:
         """The partial matches that are open now."""

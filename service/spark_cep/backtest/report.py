@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Any
 
-from spark_cep.backtest.replay import NOT_SIMULATED, Found, OpenMatches, begun
+from spark_cep.backtest.replay import NOT_SIMULATED, OpenMatches, ReplayedBatch, begun
 from spark_cep.backtest.rows import time_text
 from spark_cep.backtest.tallies import DAY, MINUTE
 from spark_cep.matcher.findings.live import PartialMatch
@@ -49,7 +49,7 @@ class TopKeys:
 
 
 @dataclass
-class RuleReport:
+class RuleBacktest:
     """The report of one version of a rule; ``by_day``: matches and timeouts by day (UTC)."""
 
     id: str
@@ -89,11 +89,11 @@ class RuleReport:
 
 
 @dataclass
-class Report:
+class BacktestReport:
     """The report of a whole run. ``longest``: the partial matches that have been open longest at
     the end; ``minutes``: matches by minute of event time."""
 
-    rules: dict[str, RuleReport]
+    rules: dict[str, RuleBacktest]
     records: int = 0
     late: int = 0
     watermark: int = BEGINNING
@@ -104,12 +104,12 @@ class Report:
     longest: list[PartialMatch] = field(default_factory=list)
 
     @classmethod
-    def of(cls, rules: RuleSet) -> Report:
+    def of(cls, rules: RuleSet) -> BacktestReport:
         """The report of a run that begins."""
         running = (one.rule for one in rules.running)
-        return cls({rule.id: RuleReport(rule.id, rule.version) for rule in running})
+        return cls({rule.id: RuleBacktest(rule.id, rule.version) for rule in running})
 
-    def add(self, found: Found) -> None:
+    def add(self, found: ReplayedBatch) -> None:
         """Count the results of a batch."""
         results = found.results
         self.records += found.records

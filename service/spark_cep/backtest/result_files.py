@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_cep.backtest.replay import Found
+from spark_cep.backtest.replay import ReplayedBatch
 from spark_cep.backtest.rows import Kind, arrow_schema, arrow_values, as_json, rows_of
 from spark_cep.errors import ConfigurationError
 
@@ -49,7 +49,7 @@ class _Parquet:
         self._writer.close()
 
 
-class _Lines:
+class _JsonLines:
     """A file of JSON lines that is written."""
 
     def __init__(self, kind: Kind, file: Path) -> None:
@@ -67,10 +67,10 @@ class ResultFiles:
     """The files that are open."""
 
     def __init__(self, folder: Path, form: FileForm) -> None:
-        make = _Parquet if form is FileForm.PARQUET else _Lines
+        make = _Parquet if form is FileForm.PARQUET else _JsonLines
         self._files = {kind: make(kind, folder / f"{kind.value}.{form.value}") for kind in Kind}
 
-    def write(self, found: Found) -> None:
+    def write(self, found: ReplayedBatch) -> None:
         """Add the results of a batch."""
         for kind, row in rows_of(found):
             self._files[kind].write(row)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from spark_cep.backtest.replay import Found
+from spark_cep.backtest.replay import ReplayedBatch
 from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, OutputField, Record
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -61,7 +61,7 @@ def record_of(kind: Kind) -> Record:
 _RECORDS = {kind: record_of(kind) for kind in Kind}
 
 
-def rows_of(found: Found) -> Iterator[tuple[Kind, dict[str, Any]]]:
+def rows_of(found: ReplayedBatch) -> Iterator[tuple[Kind, dict[str, Any]]]:
     """The rows of all results of a batch."""
     outputs = found.objects
     for kind, results in (

@@ -22,7 +22,7 @@ from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.vectors import Bytes
 from spark_cep.columns.vectors import texts_together as together
 from spark_cep.errors import ConfigurationError
-from spark_cep.recorded.recording import BYTES_TOGETHER, ROWS_TOGETHER, Chunk, Place
+from spark_cep.recorded.recording import BYTES_TOGETHER, ROWS_TOGETHER, Chunk, FileCoordinates
 
 SUFFIXES = (".avro",)
 
@@ -39,7 +39,7 @@ class AvroFile:
     """One file; ``schema_id``: of its schema."""
 
     file: Path
-    place: Place
+    place: FileCoordinates
     schema: AvroSchema
     schema_id: int
 

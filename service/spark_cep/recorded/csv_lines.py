@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import SchemaError
-from spark_cep.recorded.row_writer import Column
+from spark_cep.recorded.row_writer import RowColumn
 from spark_cep.recorded.text_columns import (
     NEWLINE,
     Columns,
@@ -116,7 +116,7 @@ class CsvLines:
             )
         return with_times(self._table(as_lines(sound), None))
 
-    def reading(self, columns: Sequence[Column], records: Bytes) -> CsvLines:
+    def reading(self, columns: Sequence[RowColumn], records: Bytes) -> CsvLines:
         """See :class:`TextForm`."""
         nested = [each.name for each in columns if each.arrow is None and each.name in self.names]
         if nested:

@@ -82,7 +82,7 @@ class RecordedEvents:
         return Packing(self.format, DecodeOptions(key_groups, None, keep_all=False))
 
     def snapshot(self) -> RecordedEvents:
-        """The same for another process, which learns no schemas."""
+        """A copy for another process, which learns no schemas."""
         return replace(self, format=self.format.snapshot())
 
     def within(self, window: Window) -> RecordedEvents:

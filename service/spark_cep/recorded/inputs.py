@@ -18,7 +18,7 @@ from spark_cep.recorded import avro_files, line_files, parquet_files
 from spark_cep.recorded.avro_files import AvroFile
 from spark_cep.recorded.line_files import LineFile
 from spark_cep.recorded.parquet_files import ParquetFile
-from spark_cep.recorded.recording import Place, Recording
+from spark_cep.recorded.recording import FileCoordinates, Recording
 from spark_cep.recorded.row_writer import written_schema
 
 #: Names that connectors from Kafka give their files: topic, partition, offset of the first record.
@@ -210,8 +210,8 @@ def _times(columns: RecordType) -> str:
 
 
 def _readers(declared: DeclaredInput, written: Sequence[AvroSchema]) -> list[AvroSchema]:
-    """What the records of an input are read as: of each record type the schema that was given, or
-    that of the last file."""
+    """The schemas as which the records of an input are read: of each record type the one that was
+    given, or that of the last file."""
     candidates = [declared.schema] if declared.schema is not None else [*reversed(written)]
     readers: list[AvroSchema] = []
     taken: set[str] = set()
@@ -271,10 +271,10 @@ def _has(file: Path, suffixes: Sequence[str]) -> bool:
     return name.endswith(tuple(one + two for one in lines for two in line_files.COMPRESSED))
 
 
-def _place(file: Path) -> Place:
+def _place(file: Path) -> FileCoordinates:
     """The coordinates of a file's records."""
     of_kafka = _OF_KAFKA.fullmatch(file.name)
     if of_kafka is None:
-        return Place(str(file), str(file))
+        return FileCoordinates(str(file), str(file))
     topic, partition, first = of_kafka.group(1, 2, 3)
-    return Place(str(file), topic, int(partition), int(first))
+    return FileCoordinates(str(file), topic, int(partition), int(first))

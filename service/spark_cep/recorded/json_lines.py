@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import SchemaError
-from spark_cep.recorded.row_writer import Column, RowError
+from spark_cep.recorded.row_writer import RowColumn, RowError
 from spark_cep.recorded.text_columns import (
     NEWLINE,
     Columns,
@@ -88,7 +88,7 @@ class JsonLines:
             ) from error
         return with_times(table)
 
-    def reading(self, columns: Sequence[Column], records: Bytes) -> JsonLines:
+    def reading(self, columns: Sequence[RowColumn], records: Bytes) -> JsonLines:
         """See :class:`TextForm`."""
         objects = [_object(value) for value in first_values(records) if _is_object(value)]
         if not objects and len(records):

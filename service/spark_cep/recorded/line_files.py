@@ -20,7 +20,7 @@ from spark_cep.model import DeadLetter
 from spark_cep.recorded.arrow_schemas import avro_schema
 from spark_cep.recorded.csv_lines import CsvLines
 from spark_cep.recorded.json_lines import JsonLines
-from spark_cep.recorded.recording import BYTES_TOGETHER, Chunk, Place
+from spark_cep.recorded.recording import BYTES_TOGETHER, Chunk, FileCoordinates
 from spark_cep.recorded.row_writer import RowError, RowWriter
 from spark_cep.recorded.text_columns import TextForm
 
@@ -45,7 +45,7 @@ class LineFile:
     """One file; ``schema``: of its records; ``schema_id``: under which they are written."""
 
     file: Path
-    place: Place
+    place: FileCoordinates
     schema: AvroSchema
     schema_id: int
 

@@ -92,7 +92,7 @@ def _instant(text: str, option: str) -> int:
 
 
 def _by_input(given: Sequence[str], names: Sequence[str], option: str) -> Mapping[str, list[str]]:
-    """What is given for each input, all of it for the only one there is."""
+    """The values of an option by input; with one input, all of them are for it."""
     found: dict[str, list[str]] = {}
     for text in given:
         name, equals, value = text.partition("=")

@@ -18,8 +18,8 @@ from spark_cep.columns.vectors import Bytes, texts_together
 from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.model import DeadLetter
 from spark_cep.recorded.arrow_schemas import avro_schema
-from spark_cep.recorded.recording import ROWS_TOGETHER, Chunk, Place
-from spark_cep.recorded.row_writer import Column, RowError, RowWriter
+from spark_cep.recorded.recording import ROWS_TOGETHER, Chunk, FileCoordinates
+from spark_cep.recorded.row_writer import RowColumn, RowError, RowWriter
 
 SUFFIXES = (".parquet", ".pq")
 
@@ -35,7 +35,7 @@ class ParquetFile:
     """One file; ``schema``: of its records; ``schema_id``: under which they are written."""
 
     file: Path
-    place: Place
+    place: FileCoordinates
     schema: AvroSchema
     schema_id: int
 
@@ -93,7 +93,7 @@ class ParquetFile:
                 yield Chunk(made, letters, self.size * rows // total)
 
     def _converted(
-        self, wanted: list[Column], batch: pa.RecordBatch, first: int
+        self, wanted: list[RowColumn], batch: pa.RecordBatch, first: int
     ) -> Iterator[tuple[int, Bytes | str]]:
         """The values of rows, or why one has none, with the number of the first of them."""
         if not batch.num_rows:
@@ -110,7 +110,7 @@ class ParquetFile:
                 yield from self._converted(wanted, part, first + start)
 
 
-def _columns(wanted: list[Column], batch: pa.RecordBatch) -> Mapping[str, pa.Array | list[Any]]:
+def _columns(wanted: list[RowColumn], batch: pa.RecordBatch) -> Mapping[str, pa.Array | list[Any]]:
     """The columns, in the types that they are written in."""
     found: dict[str, pa.Array | list[Any]] = {}
     for column in wanted:

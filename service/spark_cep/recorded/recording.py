@@ -52,7 +52,7 @@ class Recording(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
+class FileCoordinates:
     """The coordinates of the records of a file, whose ``name`` is for messages. ``first``: the
     offset of its first record; ``None``: an offset is the number of the record in the file, or of
     the line."""

@@ -51,7 +51,7 @@ class RowError(ValueError):
 
 
 @dataclass(frozen=True)
-class Column:
+class RowColumn:
     """A field of the records. ``node``: its type without NULL, unless it is a union of several;
     ``symbols``: those of an enum. ``arrow``: the type in which its values are given; ``None``: as
     Python values that the field's type takes."""
@@ -70,7 +70,7 @@ class Column:
         return self.nullable or of_several or self.default is not None
 
 
-def columns_of(schema: AvroSchema) -> list[Column]:
+def columns_of(schema: AvroSchema) -> list[RowColumn]:
     """The columns of a record's schema."""
     assert isinstance(schema.root, str)
     found = []
@@ -79,7 +79,7 @@ def columns_of(schema: AvroSchema) -> list[Column]:
         of = schema.resolve(node)
         symbols = tuple(of["symbols"]) if isinstance(of, dict) and of["type"] == "enum" else ()
         default = field.get("default")
-        found.append(Column(field["name"], nullable, default, node, symbols, _arrow_type(of)))
+        found.append(RowColumn(field["name"], nullable, default, node, symbols, _arrow_type(of)))
     return found
 
 
@@ -153,7 +153,7 @@ class RowWriter:
 
         Raises RowError.
         """
-        parts = _Parts(count)
+        parts = _RecordParts(count)
         parts.constant(self._prefix)
         for column in self.columns:
             values = given.get(column.name)
@@ -164,7 +164,7 @@ class RowWriter:
                 self._values(parts, column, values)
         return parts.written()
 
-    def _objects(self, parts: _Parts, column: Column, values: list[Any]) -> None:
+    def _objects(self, parts: _RecordParts, column: RowColumn, values: list[Any]) -> None:
         write = self._single[column.name]
         default = None if column.nullable else column.default
         given = (default if value is None else value for value in values)
@@ -176,7 +176,7 @@ class RowWriter:
         first = parts.texts(Bytes.of(made))
         parts.column(loops.RAW, numbers + first, nulls, nullable=column.nullable)
 
-    def _values(self, parts: _Parts, column: Column, values: Any) -> None:
+    def _values(self, parts: _RecordParts, column: RowColumn, values: Any) -> None:
         assert column.arrow is not None
         array = pa.nulls(parts.count, column.arrow) if values is None else values
         if array.type != column.arrow:
@@ -218,12 +218,12 @@ class RowWriter:
             parts.column(loops.LONG, _numbers(array.cast(wide)), nulls, nullable=nullable)
 
     @staticmethod
-    def _check(column: Column, nulls: Flags) -> None:
+    def _check(column: RowColumn, nulls: Flags) -> None:
         if not column.nullable and nulls.any():
             raise RowError(f"{column.name} is missing, or null, and the schema has no default")
 
 
-def _one_by_one(column: Column) -> bool:
+def _one_by_one(column: RowColumn) -> bool:
     """Return whether values are written one by one."""
     return column.arrow is None or pa.types.is_decimal(column.arrow)
 
@@ -233,7 +233,7 @@ def _numbers(array: pa.Array) -> I64:
     return found
 
 
-def _writer(schema: AvroSchema, column: Column) -> Callable[[Any], bytes]:
+def _writer(schema: AvroSchema, column: RowColumn) -> Callable[[Any], bytes]:
     """The function that writes a value of a field by itself."""
     alone = AvroSchema(schema.origin, column.node, schema.named)
     parsed: Any = fastavro.parse_schema(json.loads(alone.text))
@@ -249,7 +249,7 @@ def _writer(schema: AvroSchema, column: Column) -> Callable[[Any], bytes]:
     return written
 
 
-class _Parts:
+class _RecordParts:
     """The parts of all records, and their numbers, as the loop takes them."""
 
     def __init__(self, count: int) -> None:
@@ -267,12 +267,12 @@ class _Parts:
         return first
 
     def constant(self, content: bytes) -> None:
-        """The same bytes in all records."""
+        """Add a part with the same bytes in all records."""
         self._parts.append((loops.CONSTANT, self.texts(Bytes.of([content])), -1, -1))
         self._room += self.count * len(content)
 
     def column(self, part: int, numbers: I64, nulls: Flags, *, nullable: bool) -> None:
-        """A part of this kind with these numbers."""
+        """Add a part of this kind with these numbers."""
         which = len(self._numbers)
         self._numbers.append(numbers)
         branch = of_nulls = -1

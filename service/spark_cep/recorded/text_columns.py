@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import LENGTH_BITS, LENGTH_MASK, Bytes
 from spark_cep.pipeline.decode.iso_times import micros_of
-from spark_cep.recorded.row_writer import Column, RowError
+from spark_cep.recorded.row_writer import RowColumn, RowError
 
 #: Records that are looked at to find out about a file.
 _LOOKED_AT = 1_000
@@ -44,7 +44,7 @@ class TextForm(Protocol):
     def inferred(self, records: Bytes) -> pa.Schema:
         """The columns that the first records have. Raises SchemaError."""
 
-    def reading(self, columns: Sequence[Column], records: Bytes) -> TextForm:
+    def reading(self, columns: Sequence[RowColumn], records: Bytes) -> TextForm:
         """The form that reads these columns of a file with these first ``records``. Raises
         SchemaError where the file lacks one."""
 
@@ -53,7 +53,7 @@ class TextForm(Protocol):
 class ReadColumn:
     """A column as it is read: ``given`` in the text, and made what it should be."""
 
-    column: Column
+    column: RowColumn
     given: pa.DataType
 
     def made(self, array: pa.Array) -> pa.Array:
@@ -76,7 +76,7 @@ class ReadColumn:
         return array.cast(wanted, safe=not pa.types.is_timestamp(wanted))
 
 
-def _decoded(text: str | None, column: Column) -> bytes | None:
+def _decoded(text: str | None, column: RowColumn) -> bytes | None:
     try:
         return None if text is None else b64decode(text, validate=True)
     except ValueError as error:
@@ -84,7 +84,7 @@ def _decoded(text: str | None, column: Column) -> bytes | None:
 
 
 def columns_read(
-    columns: Iterable[Column], is_text: Callable[[str], bool]
+    columns: Iterable[RowColumn], is_text: Callable[[str], bool]
 ) -> dict[str, ReadColumn]:
     """The columns that PyArrow reads; ``is_text``: whether a column is text where it might be a
     number as well."""

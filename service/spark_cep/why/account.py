@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from spark_cep.model import Coordinates
 
 
-class Reason(StrEnum):
+class EndReason(StrEnum):
     """The reason for which a partial match ended."""
 
     MATCH = "match"
@@ -26,7 +26,7 @@ class Reason(StrEnum):
 
 
 class EventState(StrEnum):
-    """What became of an event. ``PASSED`` events have changed nothing."""
+    """The fate of an event. ``PASSED`` events have changed nothing."""
 
     TAKEN = "taken"
     PASSED = "passed"
@@ -65,14 +65,14 @@ class Passed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class PartialEnding:
     """The end of a partial match: ``event`` brought it, or the passing of ``time`` alone.
 
     ``step``: the NOT step that was violated, or the step whose ``until`` was true. ``conditions``:
     what was true of the event. ``result``: the id of the match, or of the timeout, that was found.
     """
 
-    reason: Reason
+    reason: EndReason
     time: int
     detail: str
     event: Coordinates | None = None
@@ -83,16 +83,16 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an event, or a deadline, did to one partial match. ``held``: how many events its steps
-    had taken before; ``took``: the steps that have taken the event, each with the number of the
-    partial match that goes on with it; ``stays``: it goes on without it, too."""
+    """The effect of an event, or a deadline, on one partial match. ``held``: how many events its
+    steps had taken before; ``took``: the steps that have taken the event, each with the number of
+    the partial match that goes on with it; ``stays``: it goes on without it, too."""
 
     partial: int
     held: Mapping[str, int]
     took: tuple[tuple[str, int], ...] = ()
     passed: tuple[Passed, ...] = ()
     stays: bool = True
-    ending: Ending | None = None
+    ending: PartialEnding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class PartialAccount:
     forbids: tuple[str, ...] = ()
     absence: bool = False
     held_back: bool = False
-    ending: Ending | None = None
+    ending: PartialEnding | None = None
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ class ConditionSeen:
 
 @dataclass(slots=True)
 class Starts:
-    """What is known of the events with which the rule could have begun.
+    """Counts and conditions of the events with which the rule could have begun.
 
     ``events``: the key's events, ``all_events`` those of all keys, ``without_key`` those whose key
     is NULL, ``types`` the record types of all, ``keys_like``: keys seen, the nearest first."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from spark_cep.why.account import (
     Account,
-    Ending,
     Moment,
     PartialAccount,
+    PartialEnding,
     Passed,
     SeenEvent,
     Turn,
@@ -102,7 +102,7 @@ def _unmet(unmet: Unmet) -> dict[str, Any]:
     return {"condition": unmet.text, "true": unmet.holds, "values": _values(unmet.values)}
 
 
-def _ending(ending: Ending) -> dict[str, Any]:
+def _ending(ending: PartialEnding) -> dict[str, Any]:
     return {
         "reason": ending.reason.value,
         "time": instant_text(ending.time),

@@ -13,10 +13,10 @@ from spark_cep.model import Coordinates, Event
 from spark_cep.why.account import (
     Account,
     ConditionSeen,
-    Ending,
     EventState,
     Moment,
     PartialAccount,
+    PartialEnding,
     SeenEvent,
 )
 from spark_cep.why.parts import WatchedPlan
@@ -81,7 +81,7 @@ class Ledger:
         """The events of a partial match."""
         return self._partials[number].steps
 
-    def end(self, number: int, ending: Ending) -> None:
+    def end(self, number: int, ending: PartialEnding) -> None:
         """A partial match has ended."""
         self._partials[number].ending = ending
         self._ended.append(number)
@@ -89,7 +89,7 @@ class Ledger:
             del self._partials[self._ended.popleft()]
 
     def found(self, outputs: Outputs) -> None:
-        """What was found beside matches."""
+        """Enter the timeouts and dead letters that were found."""
         self.account.timeouts += [each.match_id for each in outputs.timeouts]
         room = MOST_KEPT - len(self.account.failures)
         letters = [f"{each.reason}: {each.detail}" for each in outputs.dead_letters]

@@ -32,16 +32,16 @@ Asked = tuple[str | None, Expression]
 
 
 @dataclass(frozen=True)
-class Part:
+class ConditionPart:
     """A condition, as the parts that AND or OR (``operator``) join; without parts it is computed in
     one piece."""
 
     expression: Expression
     operator: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ConditionPart, ...] = ()
 
     @classmethod
-    def of(cls, expression: Expression) -> Part:
+    def of(cls, expression: Expression) -> ConditionPart:
         """The parts of a condition."""
         node = expression.node
         if isinstance(node, Call) and node.operator in ("AND", "OR"):
@@ -72,7 +72,9 @@ class WatchedPlan:
         (partitioning,) = plan_together([plan]).partitionings
         events = plan.rule.events
         asked = list(_asked(plan))
-        leaves = [(of_type, leaf) for of_type, whole in asked for leaf in Part.of(whole).leaves]
+        leaves = [
+            (of_type, leaf) for of_type, whole in asked for leaf in ConditionPart.of(whole).leaves
+        ]
         conditions = (Condition(events, t, leaf) for t, leaf in leaves if leaf.is_event_only)
         slots = (
             Slot(events, of_type, path)

@@ -23,7 +23,7 @@ from spark_cep.matcher.keys import KeysMatcher, KeysState
 from spark_cep.model import Coordinates, TakenEvent
 from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.tree import MOST_COUNTED, AfterMatch, Emit, Limits, Within
-from spark_cep.why.parts import Part, WatchedPlan
+from spark_cep.why.parts import ConditionPart, WatchedPlan
 
 #: The events of a partial match with the numbers of their steps. It takes none twice.
 Chain = frozenset[tuple[int, Coordinates]]
@@ -71,7 +71,7 @@ class Probes:
         }
 
     def _state(self, state: KeysState) -> KeysState:
-        """What is remembered of the rule, once for each probe, with no deadlines."""
+        """The state of the rule, once for each probe, with no deadlines."""
         count, held = len(self.asked), state.held
         instances = np.repeat(held.instances, count)
         instances["rule"] = np.tile(np.arange(count), len(held.instances))
@@ -100,7 +100,7 @@ def _asked(plan: Plan) -> Iterator[Asked]:
             yield atom
         elif isinstance(atom, LookBackAtom):
             yield atom
-            for leaf in Part.of(atom.expression).leaves:
+            for leaf in ConditionPart.of(atom.expression).leaves:
                 if not leaf.is_event_only:
                     yield leaf_atom(atom, leaf)
 

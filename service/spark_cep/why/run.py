@@ -101,7 +101,7 @@ def _alive(
 
 
 def _tell_starts(account: Account, seen: SeenRecords, watched: WatchedPlan) -> None:
-    """What is known of the records of all keys."""
+    """Fill in what the records of all keys tell of starts and failures."""
     starts, plan = account.starts, watched.plan
     starts.types, starts.without_key = dict(seen.types), seen.without_key
     starts.all_events = sum(seen.types.values())

@@ -10,12 +10,12 @@ from typing import Any
 from spark_cep.errors import printable
 from spark_cep.why.account import (
     Account,
-    Ending,
+    EndReason,
     EventState,
     Moment,
     PartialAccount,
+    PartialEnding,
     Passed,
-    Reason,
     SeenEvent,
     Turn,
     Unmet,
@@ -111,17 +111,17 @@ def _turn(turn: Turn) -> Iterator[str]:
         yield f"{name} ends, {ending_text(turn.ending)}"
     elif not turn.took and turn.passed:
         yield f"{name} passes it over"
-    if turn.ending is None or turn.ending.reason is Reason.CONTIGUITY:
+    if turn.ending is None or turn.ending.reason is EndReason.CONTIGUITY:
         for passed in turn.passed if not turn.took else ():
             yield from _passed(passed, "        ", "")
 
 
-def ending_text(ending: Ending) -> str:
+def ending_text(ending: PartialEnding) -> str:
     """The end of a partial match: its reason and more of it."""
     held = "".join(f"; {unmet_text(each)}" for each in ending.conditions)
     result = ""
     if ending.result is not None:
-        result = "" if ending.reason is Reason.MATCH else f"; timeout {ending.result}"
+        result = "" if ending.reason is EndReason.MATCH else f"; timeout {ending.result}"
     return f"{ending.reason.value.replace('_', ' ')}: {ending.detail}{held}{result}"
 
 
@@ -142,7 +142,7 @@ def unmet_text(unmet: Unmet) -> str:
 def ended_lines(account: Account) -> Iterator[str]:
     """A line for each partial match that ended without a match."""
     for partial in account.partials.values():
-        if partial.ending is not None and partial.ending.reason is not Reason.MATCH:
+        if partial.ending is not None and partial.ending.reason is not EndReason.MATCH:
             of_key = "" if account.key is None else f", key {value_text(account.key)}"
             taken = ", ".join(f"{step} {len(each)}" for step, each in partial.steps.items())
             yield printable(
@@ -170,7 +170,7 @@ def _open(partial: PartialAccount) -> str:
 
 
 def _verdict(account: Account) -> Iterator[str]:
-    """Where nothing matched, why."""
+    """The reason why nothing matched; no lines where something did."""
     starts = account.starts
     if not starts.events:
         yield from _no_events(account)

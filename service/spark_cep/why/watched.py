@@ -45,8 +45,8 @@ _MOST_LETTERS = 100
 
 @dataclass
 class SeenRecords:
-    """What is known of all records of a run: counts by record type, of those whose key is NULL,
-    other keys, dead letters; and the events of the key, in the order in which they came."""
+    """Facts about all records of a run: counts by record type, of those whose key is NULL, other
+    keys, dead letters; and the events of the key, in the order in which they came."""
 
     types: Counter[str] = field(default_factory=Counter)
     without_key: int = 0
@@ -55,7 +55,7 @@ class SeenRecords:
     arrived: list[Event] = field(default_factory=list)
 
     def copy(self) -> SeenRecords:
-        """The same, which further records do not change."""
+        """A copy, which further records do not change."""
         return SeenRecords(
             Counter(self.types), self.without_key, set(self.keys), [*self.letters], [*self.arrived]
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.testkit import RuleTest
-from spark_cep.why.account import Passed, Reason, Unmet
+from spark_cep.why.account import EndReason, Passed, Unmet
 
 SCHEMA = {
     "type": "record",
@@ -48,7 +48,7 @@ def test_a_match() -> None:
     account = kit.why("X").account
     assert account.matches == [match.match_id for match in kit.matches]
     (ending,) = {p.ending for p in account.partials.values() if p.ending and p.ending.result}
-    assert ending.reason is Reason.MATCH
+    assert ending.reason is EndReason.MATCH
 
 
 def test_the_parts_that_stood_in_the_way() -> None:
@@ -58,7 +58,7 @@ def test_the_parts_that_stood_in_the_way() -> None:
     last = account.moments[-1]
     turn = next(each for each in last.turns if each.ending)
     assert turn.ending is not None
-    assert turn.ending.reason is Reason.CONTIGUITY
+    assert turn.ending.reason is EndReason.CONTIGUITY
     passed = {each.step: each for each in turn.passed}
     assert passed["U"].unmet == (Unmet("price > 10", {"price": 9}),)
     assert (
@@ -74,7 +74,7 @@ def test_within() -> None:
     kit.advance("1 minute")
     account = kit.why("X").account
     reasons: list[Any] = [p.ending.reason for p in account.partials.values() if p.ending]
-    assert set(reasons) == {Reason.WINDOW}
+    assert set(reasons) == {EndReason.WINDOW}
 
 
 def test_open_ways() -> None:

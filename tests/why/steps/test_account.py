@@ -10,7 +10,7 @@ import pytest
 from spark_cep import Pattern
 from spark_cep.pattern.tree import Rule
 from spark_cep.testkit import RuleTest
-from spark_cep.why.account import Account, EventState, Passed, Reason, Unmet
+from spark_cep.why.account import Account, EndReason, EventState, Passed, Unmet
 
 
 def sent(pattern: Pattern, *events: dict[str, Any], **fields: Any) -> RuleTest:
@@ -58,7 +58,7 @@ def test_a_match() -> None:
     assert end.matches == tuple(found.matches)
     ending = found.partials[1].ending
     assert ending is not None
-    assert (ending.reason, ending.result) == (Reason.MATCH, found.matches[0])
+    assert (ending.reason, ending.result) == (EndReason.MATCH, found.matches[0])
     assert [each.number for each in found.partials[1].steps["b"]] == [3]
 
 
@@ -88,7 +88,7 @@ def test_parts_of_a_condition() -> None:
     assert unmet.values == {"n": 3, "COUNT(a.*)": 2, "LAST(a.n)": 2}
 
 
-def reasons(kit: RuleTest) -> list[tuple[Reason, str]]:
+def reasons(kit: RuleTest) -> list[tuple[EndReason, str]]:
     """The ends of partial matches."""
     ended = [each.ending for each in account(kit).partials.values()]
     return [(each.reason, each.detail) for each in ended if each is not None]
@@ -99,7 +99,7 @@ def test_the_window() -> None:
     kit = sent(pair().within("10 seconds"), of("a"))
     kit.advance("1 minute")
     assert reasons(kit) == [
-        (Reason.WINDOW, "the window of 10 seconds from its first event is over")
+        (EndReason.WINDOW, "the window of 10 seconds from its first event is over")
     ]
     ending = account(kit).partials[1].ending
     assert ending is not None
@@ -110,7 +110,7 @@ def test_the_gap() -> None:
     """No event for so long."""
     kit = sent(pair().within(gap="3 seconds"), of("a"))
     kit.advance("1 minute")
-    assert reasons(kit) == [(Reason.GAP, "no event was taken for 3 seconds")]
+    assert reasons(kit) == [(EndReason.GAP, "no event was taken for 3 seconds")]
 
 
 def test_an_event_of_a_not_step() -> None:
@@ -127,7 +127,7 @@ def test_an_event_of_a_not_step() -> None:
     kit = sent(pattern, of("a"), of("n", n=1), of("n", n=2))
     ending = account(kit).partials[1].ending
     assert ending is not None
-    assert (ending.reason, ending.step) == (Reason.NOT, "no")
+    assert (ending.reason, ending.step) == (EndReason.NOT, "no")
     assert ending.event == kit.sent[2].at
     (held,) = ending.conditions
     assert held.values == {"kind": "n", "n": 2}
@@ -137,7 +137,7 @@ def test_contiguity() -> None:
     """Another event came where the next one had to be the step's."""
     pattern = Pattern.begin("a").where("kind = 'a'").next("b").where("kind = 'b'")
     kit = sent(pattern, of("a"), of("x"))
-    assert [reason for reason, _ in reasons(kit)] == [Reason.CONTIGUITY]
+    assert [reason for reason, _ in reasons(kit)] == [EndReason.CONTIGUITY]
     (turn,) = account(kit).moments[-1].turns
     assert turn.passed == (Passed("b", (Unmet("kind = 'b'", {"kind": "x"}),)),)
 
@@ -149,7 +149,7 @@ def test_until() -> None:
     )
     kit = sent(pattern, of("a"), of("u"))
     ((reason, detail),) = reasons(kit)
-    assert (reason, detail) == (Reason.UNTIL, "the until of a is true")
+    assert (reason, detail) == (EndReason.UNTIL, "the until of a is true")
 
 
 def test_the_skip_strategy() -> None:
@@ -159,7 +159,7 @@ def test_the_skip_strategy() -> None:
     (match,) = found.matches
     ending = found.partials[2].ending
     assert ending is not None
-    assert ending.reason is Reason.SKIP
+    assert ending.reason is EndReason.SKIP
     assert match in ending.detail
 
 
@@ -168,7 +168,7 @@ def test_a_limit() -> None:
     limits = {"partial_matches": 1, "on_limit": "drop_oldest"}
     kit = sent(pair(), of("a"), of("a"), limits=limits)
     ((reason, detail),) = reasons(kit)
-    assert reason is Reason.LIMIT
+    assert reason is EndReason.LIMIT
     assert "drop_oldest dropped 1 partial matches" in detail
 
 
@@ -176,7 +176,7 @@ def test_a_cooldown() -> None:
     """A match within the cooldown is not emitted."""
     kit = sent(pair(), of("a"), of("b"), of("a"), of("b"), cooldown="1 minute")
     assert len(kit.matches) == 1
-    assert [reason for reason, _ in reasons(kit)] == [Reason.MATCH, Reason.COOLDOWN]
+    assert [reason for reason, _ in reasons(kit)] == [EndReason.MATCH, EndReason.COOLDOWN]
 
 
 def test_absence() -> None:
@@ -188,7 +188,7 @@ def test_absence() -> None:
     (waiting,) = account(kit).open
     assert (waiting.absence, waiting.forbids) == (True, ("b",))
     kit.advance("1 minute")
-    assert reasons(kit) == [(Reason.MATCH, "complete: what must not come has not come")]
+    assert reasons(kit) == [(EndReason.MATCH, "complete: what must not come has not come")]
 
 
 def test_late_and_waiting_events() -> None:

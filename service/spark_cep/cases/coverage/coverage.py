@@ -1,4 +1,4 @@
-"""What of a rule its cases take: steps, edges, and conditions both true and false.
+"""The coverage of a rule by its cases: steps, edges, and conditions both true and false.
 
 It is read off what the engine itself remembers before and after each event, and of the conditions
 that the decoder has found true of it. Nothing is evaluated again.

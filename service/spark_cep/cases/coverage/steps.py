@@ -171,7 +171,7 @@ class StepCoverage:
 
 @dataclass(frozen=True)
 class _After:
-    """What a rule remembers of a key behind an event, and the matches that the event completed.
+    """The state of a rule and key behind an event, and the matches that the event completed.
     ``pruned``: some partial matches or matches were taken away."""
 
     standing: frozenset[_Standing]
@@ -182,7 +182,7 @@ class _After:
     def of(
         cls, plan: Plan, event: AppliedEvent, state: RuleState, found: Iterable[Outputs]
     ) -> _After:
-        """What there is behind ``event``."""
+        """The state and matches behind ``event``."""
         standing = {(_chain(plan, each.last), each.state) for each in state.partials}
         completed = {_chain(plan, each.last) for each in state.finished}
         pruned = bool(state.finished)

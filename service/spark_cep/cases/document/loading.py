@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from spark_cep.cases.document.references import Names, check_references
+from spark_cep.cases.document.references import EventNames, check_references
 from spark_cep.cases.document.shape import CaseFileShape, CaseShape, CasesInRule
 from spark_cep.documents.model_errors import Explainer, ModelFault
 from spark_cep.documents.places import Path as DocumentPath
@@ -43,7 +43,7 @@ class Case:
     shape: CaseShape
     path: DocumentPath
     places: Places
-    names: Names
+    names: EventNames
 
     @property
     def name(self) -> str:
@@ -182,7 +182,7 @@ def _name(path: DocumentPath) -> str:
 def _cases(shapes: Sequence[CaseShape], places: Places) -> tuple[list[Case], list[Problem]]:
     cases, problems = [], list[Problem]()
     for number, shape in enumerate(shapes):
-        case = Case(shape, (CASES, number), places, Names.of(shape))
+        case = Case(shape, (CASES, number), places, EventNames.of(shape))
         cases.append(case)
         problems += _wrong_names(case)
         problems += (

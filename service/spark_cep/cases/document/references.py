@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_cep.cases.document.shape import CaseShape, ExpectShape, StepShape, written
+from spark_cep.cases.document.shape import CaseShape, CaseStepShape, ExpectShape, written
 from spark_cep.documents.nearest import instead
 
 #: Message, place below the case, and help.
@@ -14,7 +14,7 @@ Wrong = tuple[str, tuple[str | int, ...], str]
 
 
 @dataclass(frozen=True)
-class Names:
+class EventNames:
     """The names of the events that a case sends, in their order; ``None`` for those that have none.
     ``twice``: steps whose name another has before them."""
 
@@ -22,12 +22,12 @@ class Names:
     twice: tuple[tuple[int, str], ...] = ()
 
     @classmethod
-    def of(cls, case: CaseShape) -> Names:
+    def of(cls, case: CaseShape) -> EventNames:
         """The names of the events of ``case``."""
         names: list[str | None] = []
         twice = []
         for number, step in enumerate(case.events):
-            if isinstance(step, StepShape) and step.send is not None:
+            if isinstance(step, CaseStepShape) and step.send is not None:
                 mine = names_of(step)
                 twice += [(number, name) for name in mine if name is not None and name in names]
                 names += mine
@@ -44,7 +44,7 @@ class Names:
         return self.names.index(reference) if reference in self.names else None
 
 
-def names_of(step: StepShape) -> list[str | None]:
+def names_of(step: CaseStepShape) -> list[str | None]:
     """The names of the events of one step."""
     times = step.times or 1
     if step.name is None or times == 1:
@@ -58,7 +58,7 @@ def references_of(value: Any) -> list[str | int]:
 
 
 def check_steps(case: CaseShape, steps: Mapping[str, Sequence[str]]) -> Iterator[Wrong]:
-    """What is wrong with the names of steps in expectations; ``steps``: those of each rule."""
+    """Yield each wrong name of a step in expectations; ``steps``: those of each rule."""
     if not isinstance(case.expect, ExpectShape):
         return
     for kind, results in written(case.expect).items():
@@ -75,8 +75,8 @@ def check_steps(case: CaseShape, steps: Mapping[str, Sequence[str]]) -> Iterator
                     yield f"there is no step `{name}`", at, instead(name, known, "steps")
 
 
-def check_references(case: CaseShape, names: Names) -> Iterator[Wrong]:
-    """What is wrong with the references of a case to its events."""
+def check_references(case: CaseShape, names: EventNames) -> Iterator[Wrong]:
+    """Yield each wrong reference of a case to its events."""
     if not isinstance(case.expect, ExpectShape):
         return
     for kind, results in written(case.expect).items():
@@ -93,7 +93,7 @@ def check_references(case: CaseShape, names: Names) -> Iterator[Wrong]:
 
 
 def _wrong(
-    references: Sequence[str | int], here: tuple[str | int, ...], names: Names
+    references: Sequence[str | int], here: tuple[str | int, ...], names: EventNames
 ) -> Iterator[Wrong]:
     for reference in references:
         if names.number(reference) is not None:

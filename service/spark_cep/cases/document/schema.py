@@ -21,7 +21,7 @@ def write_schema() -> str:
         "title": "spark-cep test cases",
         **cleaned(CaseFileShape.model_json_schema(), nulls=False),
     }
-    step = schema["$defs"]["StepShape"]
+    step = schema["$defs"]["CaseStepShape"]
     step["oneOf"] = [{"required": [name]} for name in ("send", "clock", "watermark")]
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 

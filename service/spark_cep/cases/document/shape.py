@@ -84,7 +84,7 @@ _Results = Annotated[
 _EVENTS = "events by name, or by number from 1"
 
 
-class StepShape(DocumentShape):
+class CaseStepShape(DocumentShape):
     """One step of a case: an event, or a move of the clock or the watermark."""
 
     send: dict[str, Any] | None = Field(
@@ -123,7 +123,7 @@ class StepShape(DocumentShape):
     )
 
     @model_validator(mode="after")
-    def _one_step(self) -> StepShape:
+    def _one_step(self) -> CaseStepShape:
         given = [name for name in ("send", "clock", "watermark") if name in self.model_fields_set]
         if len(given) != 1:
             raise contradiction("exactly one of `send`, `clock` and `watermark` is needed")
@@ -226,7 +226,7 @@ class ExpectShape(DocumentShape):
 
 
 Expectation = OneOrMapping[Literal["none"], ExpectShape]
-_Step = OneOrMapping[Literal["restart", "finish"], StepShape]
+_Step = OneOrMapping[Literal["restart", "finish"], CaseStepShape]
 
 
 class CaseShape(DocumentShape):

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from spark_cep.cases.document.files import Suite
 from spark_cep.cases.document.loading import Case
-from spark_cep.cases.document.shape import StepShape, When
+from spark_cep.cases.document.shape import CaseStepShape, When
 from spark_cep.cases.document.values import column_value, time_value
 from spark_cep.errors import Problem
 from spark_cep.matcher.keys import KeysMatcher
@@ -79,7 +79,7 @@ class _Run:
         self._before = self._start * 1_000
         self._finished = False
 
-    def take(self, step: str | StepShape) -> None:
+    def take(self, step: str | CaseStepShape) -> None:
         """Take one step; ValueError says what is wrong with it."""
         self.part = ()
         if step == "restart":
@@ -87,10 +87,10 @@ class _Run:
         elif step == "finish":
             self._kit.finish()
             self._finished = True
-        elif isinstance(step, StepShape):
+        elif isinstance(step, CaseStepShape):
             self._take(step)
 
-    def _take(self, step: StepShape) -> None:
+    def _take(self, step: CaseStepShape) -> None:
         if step.send is not None:
             self._send(step, step.send)
         elif step.clock is not None:
@@ -102,7 +102,7 @@ class _Run:
             self._kit.watermark(to // 1_000)
             self._before = to
 
-    def _send(self, step: StepShape, values: Mapping[str, object]) -> None:
+    def _send(self, step: CaseStepShape, values: Mapping[str, object]) -> None:
         self.part = ("at",)
         time = self._now * 1_000 if step.at is None else self._time(step.at)
         self.part = ("send",)

@@ -14,7 +14,7 @@ from spark_cep.cases.document.references import references_of
 from spark_cep.cases.document.shape import NOTHING, ExpectShape, When, written
 from spark_cep.cases.document.values import relative, same
 from spark_cep.cases.running.case_run import CaseRun
-from spark_cep.cases.running.found import KINDS, Found, found_results
+from spark_cep.cases.running.found import KINDS, FoundResult, found_results
 
 #: Kinds that are compared where a case does not write them: an event that fails is no event that
 #: the rule passes over.
@@ -88,15 +88,15 @@ class _Wanted:
         values = {"event": shape} if kind == "late" else written(shape)
         self.keys = dict(_flat(values))
 
-    def fits(self, found: Found) -> bool:
+    def fits(self, found: FoundResult) -> bool:
         """Return whether all keys are as found."""
         return all(self._same(name, found) for name in self.keys)
 
-    def likeness(self, found: Found) -> int:
+    def likeness(self, found: FoundResult) -> int:
         """Count the keys that are as found."""
         return sum(self._same(name, found) for name in self.keys)
 
-    def lines(self, found: Found | None) -> Iterator[Line]:
+    def lines(self, found: FoundResult | None) -> Iterator[Line]:
         """The keys, and what else tells which result was found."""
         for name, value in self.keys.items():
             seen = None if found is None else found.shown(name)
@@ -107,7 +107,7 @@ class _Wanted:
                 if name not in self.keys:
                     yield Line(name, None, found.shown(name), same=True)
 
-    def _same(self, name: str, found: Found) -> bool:
+    def _same(self, name: str, found: FoundResult) -> bool:
         expected, start = self.keys[name], self._run.start
         if isinstance(expected, When):
             return bool(expected.micros_since_1970(start, start) == found.value(name))
@@ -132,8 +132,10 @@ class _Wanted:
         if name == "event" or name.startswith("steps."):
             names = self._run.case.names
             numbers = [names.number(each) for each in references_of(value)]
-            return Found.events_shown([names.written(each) for each in numbers if each is not None])
-        return Found.text(value)
+            return FoundResult.events_shown(
+                [names.written(each) for each in numbers if each is not None]
+            )
+        return FoundResult.text(value)
 
 
 def _names(several: Sequence[Any]) -> list[str]:
@@ -151,7 +153,7 @@ def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _pairs(wanted: Sequence[_Wanted], found: Sequence[Found]) -> Iterator[Pair]:
+def _pairs(wanted: Sequence[_Wanted], found: Sequence[FoundResult]) -> Iterator[Pair]:
     """The expected results that nothing fits, each beside what is left and nearest to it, then what
     was not expected."""
     fitting = _assigned([[each.fits(one) for one in found] for each in wanted])
@@ -171,7 +173,7 @@ def _pairs(wanted: Sequence[_Wanted], found: Sequence[Found]) -> Iterator[Pair]:
 
 
 def _assigned(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
-    """As many pairs of rows and columns that fit as there can be (augmenting paths)."""
+    """Pair rows with columns that fit them, as many as possible (augmenting paths)."""
     row_of: dict[int, int] = {}
 
     def assign(row: int, tried: set[int]) -> bool:

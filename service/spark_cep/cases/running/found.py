@@ -1,4 +1,4 @@
-"""What a case has found, as keys and values that its expectations name."""
+"""The results of a case, as keys and values that its expectations name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TIMES: Final = ("at", "start", "until")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundResult:
     """A result: values by key, those of measures, columns and steps behind a dot. Times are
     microseconds since 1970, events their numbers from 0."""
 
@@ -101,16 +101,16 @@ class Found:
         return ", ".join(str(name) for name in names) or "none"
 
 
-def found_results(run: CaseRun) -> Mapping[str, list[Found]]:
+def found_results(run: CaseRun) -> Mapping[str, list[FoundResult]]:
     """The results of each kind, in the order in which they were found."""
     kit = run.kit
     return {
-        "matches": [Found(run, dict(_match(each))) for each in kit.matches],
-        "rows": [Found(run, dict(_row(each))) for each in kit.rows],
-        "timeouts": [Found(run, dict(_timeout(each))) for each in kit.timeouts],
-        "late": [Found(run, dict(_late(each))) for each in kit.late],
-        "dead_letters": [Found(run, dict(_dead_letter(each))) for each in kit.dead_letters],
-        "partial_matches": [Found(run, dict(_open(each))) for each in kit.partial_matches],
+        "matches": [FoundResult(run, dict(_match(each))) for each in kit.matches],
+        "rows": [FoundResult(run, dict(_row(each))) for each in kit.rows],
+        "timeouts": [FoundResult(run, dict(_timeout(each))) for each in kit.timeouts],
+        "late": [FoundResult(run, dict(_late(each))) for each in kit.late],
+        "dead_letters": [FoundResult(run, dict(_dead_letter(each))) for each in kit.dead_letters],
+        "partial_matches": [FoundResult(run, dict(_open(each))) for each in kit.partial_matches],
     }
 
 

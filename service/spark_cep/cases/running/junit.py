@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from spark_cep.cases.running.outcome import Outcome
+from spark_cep.cases.running.outcome import CaseOutcome
 from spark_cep.junit import JUnitCase, JUnitSuite, junit_text
 from spark_cep.rules.sources.folder import shown_name
 
 
-def junit(outcomes: Sequence[Outcome]) -> str:
+def junit(outcomes: Sequence[CaseOutcome]) -> str:
     """The text of the file: a suite for each file of cases."""
     suites = []
     for path, several in groupby(outcomes, key=lambda each: each.suite.file.path):
@@ -21,7 +21,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
     return junit_text(suites)
 
 
-def _case(outcome: Outcome) -> JUnitCase:
+def _case(outcome: CaseOutcome) -> JUnitCase:
     file = outcome.suite.file
     group, name = file.rule or file.path.name, outcome.case.name
     if outcome.passed:

@@ -11,7 +11,7 @@ from spark_cep.cases.document.loading import Case
 from spark_cep.cases.document.values import relative
 from spark_cep.cases.running.case_run import CaseRun, run_case
 from spark_cep.cases.running.comparing import Difference, Pair, differences
-from spark_cep.cases.running.found import Found, micros_of
+from spark_cep.cases.running.found import FoundResult, micros_of
 from spark_cep.errors import printable, shortened
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.pipeline.match.group_matcher import MakeMatcher
@@ -30,7 +30,7 @@ _WIDEST = 60
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """The outcome of one case."""
 
     suite: Suite
@@ -70,12 +70,12 @@ class Outcome:
             yield from f"warning: {warning.render()}".split("\n")
 
 
-def outcome(suite: Suite, case: Case, matcher: MakeMatcher = KeysMatcher) -> Outcome:
+def outcome(suite: Suite, case: Case, matcher: MakeMatcher = KeysMatcher) -> CaseOutcome:
     """Run a case, and compare."""
     began = perf_counter()
     run = run_case(suite, case, matcher)
     found = () if run.problem is not None else tuple(differences(run))
-    return Outcome(suite, run, found, perf_counter() - began)
+    return CaseOutcome(suite, run, found, perf_counter() - began)
 
 
 def _counts(difference: Difference) -> str:
@@ -129,5 +129,5 @@ def _event_row(run: CaseRun, event: SentEvent) -> tuple[str, str, str]:
     written = run.written(event)
     name = f"event {written}" if isinstance(written, int) else written
     kind = f"{event.of_type} " if event.of_type else ""
-    values = ", ".join(f"{name}: {Found.text(value)}" for name, value in event.values.items())
+    values = ", ".join(f"{name}: {FoundResult.text(value)}" for name, value in event.values.items())
     return name, relative(micros_of(event.time), run.start), printable(kind + values)

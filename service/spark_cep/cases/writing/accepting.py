@@ -17,8 +17,8 @@ from spark_cep.cases.document.loading import Case
 from spark_cep.cases.document.shape import NOTHING, ExpectShape, written
 from spark_cep.cases.running.case_run import CaseRun
 from spark_cep.cases.running.comparing import compared
-from spark_cep.cases.running.found import KINDS, Found, found_results
-from spark_cep.cases.running.outcome import Outcome
+from spark_cep.cases.running.found import KINDS, FoundResult, found_results
+from spark_cep.cases.running.outcome import CaseOutcome
 from spark_cep.documents.places import Mark
 from spark_cep.errors import ConfigurationError
 from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
@@ -37,12 +37,12 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 _GROUPS: Final = ("steps", "measures", "columns")
 
 
-def accept(outcomes: Sequence[Outcome]) -> dict[str, int]:
+def accept(outcomes: Sequence[CaseOutcome]) -> dict[str, int]:
     """Write what was found into the files of cases that failed; returns how many cases were
     accepted, by file. ConfigurationError where a file cannot be written, or where a case could not
     be run."""
     count: dict[str, int] = {}
-    by_file: dict[Any, list[Outcome]] = {}
+    by_file: dict[Any, list[CaseOutcome]] = {}
     for each in outcomes:
         if each.run.problem is not None:
             raise ConfigurationError(
@@ -84,7 +84,7 @@ class _Edit:
     text: str
 
 
-def _edit(text: str, outcome: Outcome) -> _Edit:
+def _edit(text: str, outcome: CaseOutcome) -> _Edit:
     case, places = outcome.case, outcome.case.places
     in_sql = outcome.suite.file.path.suffix.lower() == SQL_SUFFIX
     data = _accepted(outcome)
@@ -134,7 +134,7 @@ def _offsets(text: str) -> list[int]:
     return offsets
 
 
-def _accepted(outcome: Outcome) -> dict[str, Any] | str:
+def _accepted(outcome: CaseOutcome) -> dict[str, Any] | str:
     """The new expectation of a case: its kinds, with the keys that they had."""
     run, expect = outcome.run, outcome.case.shape.expect
     several = len(outcome.suite.rules_of(outcome.case)) > 1
@@ -154,7 +154,7 @@ def _accepted(outcome: Outcome) -> dict[str, Any] | str:
 
 
 def _results(
-    found: Sequence[Found],
+    found: Sequence[FoundResult],
     kind: str,
     keys: Sequence[str],
     had: Sequence[Mapping[str, Any]] = (),
@@ -167,7 +167,7 @@ def _results(
 
 
 def _result(
-    found: Found, keys: Sequence[str], had: Sequence[Mapping[str, Any]]
+    found: FoundResult, keys: Sequence[str], had: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, Any]]:
     for key in keys:
         if key not in _GROUPS:

@@ -17,7 +17,7 @@ _SECOND: Final = 1_000_000
 
 
 @dataclass(frozen=True)
-class SeenEvent:
+class CaseEvent:
     """An event that was seen: its time in microseconds since 1970, input, record type, and the
     columns that are not NULL."""
 
@@ -28,8 +28,8 @@ class SeenEvent:
 
 
 @dataclass(frozen=True)
-class Written:
-    """What a case file is made of, besides its events. ``clock``: where the clock goes behind the
+class CaseHeader:
+    """The contents of a case file besides its events. ``clock``: where the clock goes behind the
     last event, in microseconds since 1970."""
 
     name: str
@@ -42,12 +42,12 @@ class Written:
     clock: int | None
 
 
-def case_text(written: Written, events: Sequence[SeenEvent]) -> str:
+def case_text(written: CaseHeader, events: Sequence[CaseEvent]) -> str:
     """The text of a case file with one case that expects nothing yet."""
     return "\n".join(_lines(written, events)) + "\n"
 
 
-def _lines(written: Written, events: Sequence[SeenEvent]) -> Iterator[str]:
+def _lines(written: CaseHeader, events: Sequence[CaseEvent]) -> Iterator[str]:
     yield from (f"# {line}" for line in written.comment.split("\n"))
     yield f"rules: {_flow(written.rules)}"
     if written.schemas:
@@ -70,7 +70,7 @@ def _lines(written: Written, events: Sequence[SeenEvent]) -> Iterator[str]:
     yield f"    expect: {NOTHING}"
 
 
-def _event_lines(event: SeenEvent, start: int, event_time: str | None) -> Iterator[str]:
+def _event_lines(event: CaseEvent, start: int, event_time: str | None) -> Iterator[str]:
     columns = {name: plain(value) for name, value in event.columns.items() if name != event_time}
     rest: dict[str, Any] = {"at": _time(event.time, start)}
     if event.input is not None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from spark_cep.cases.writing.case_text import SeenEvent
+from spark_cep.cases.writing.case_text import CaseEvent
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.errors import ConfigurationError
 from spark_cep.matcher.findings.outputs import Outputs
@@ -36,7 +36,7 @@ class TappedEvent:
     """An event of the key, and where it was read."""
 
     at: Coordinates
-    event: SeenEvent
+    event: CaseEvent
 
 
 def tapped_events(events: RecordedEvents, rule: Rule, key: str | None) -> list[TappedEvent]:
@@ -54,7 +54,7 @@ def tapped_events(events: RecordedEvents, rule: Rule, key: str | None) -> list[T
                 continue
             kind = taps.types[match.rule_id]
             columns = {n.strip("`"): value for n, value in (taken.columns or {}).items()}
-            seen = SeenEvent(
+            seen = CaseEvent(
                 taken.time * 1_000,
                 kind.input if taps.several_inputs else None,
                 kind.name.rpartition(".")[2] if taps.several_types else None,

@@ -19,23 +19,23 @@ from spark_cep.cli.terminal import err, out, print_warnings
 from spark_cep.errors import ConfigurationError, printable
 
 if TYPE_CHECKING:
-    from spark_cep.backtest.expectations import Verdict
+    from spark_cep.backtest.expectations import ExpectationVerdict
     from spark_cep.backtest.on_spark import SparkReplay
     from spark_cep.backtest.replay import Replay
-    from spark_cep.backtest.report import Report
+    from spark_cep.backtest.report import BacktestReport
     from spark_cep.recorded.events import RecordedEvents
     from spark_cep.rules.rule_set import RuleSet
 
 
-class Form(Enum):
+class ResultForm(Enum):
     """The forms of files of results."""
 
     JSONL = "jsonl"
     PARQUET = "parquet"
 
 
-class End(Enum):
-    """Where time stands at the end of the events."""
+class TimeAtEnd(Enum):
+    """The time at the end: the last event's (``WAIT``), or past all deadlines (``DECIDE``)."""
 
     WAIT = "wait"
     DECIDE = "decide"
@@ -89,19 +89,19 @@ def backtest(
         ),
     ] = None,
     at_end: Annotated[
-        End,
+        TimeAtEnd,
         typer.Option(
             "--at-end",
             help="`wait`: time stands at the last event; `decide`: all deadlines pass.",
         ),
-    ] = End.WAIT,
+    ] = TimeAtEnd.WAIT,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write results to this folder.", file_okay=False),
     ] = None,
     form: Annotated[
-        Form, typer.Option("--format", "-f", help="The form of the files of results.")
-    ] = Form.JSONL,
+        ResultForm, typer.Option("--format", "-f", help="The form of the files of results.")
+    ] = ResultForm.JSONL,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
     expect: Annotated[
         Path | None,
@@ -193,15 +193,15 @@ def _run(
     replay: Replay | SparkReplay,
     rules: RuleSet,
     events: RecordedEvents,
-    at_end: End,
+    at_end: TimeAtEnd,
     output: Path | None,
-    form: Form,
+    form: ResultForm,
     expected: Any,
-) -> Report:
-    from spark_cep.backtest.report import Report
+) -> BacktestReport:
+    from spark_cep.backtest.report import BacktestReport
     from spark_cep.backtest.result_files import FileForm, result_files
 
-    report = Report.of(rules)
+    report = BacktestReport.of(rules)
     began = monotonic()
     with result_files(output, FileForm(form.value)) as files, _progress(events) as moved:
         for found in replay.run(at_end.value):
@@ -218,7 +218,7 @@ def _run(
     return report
 
 
-def _compared(old: Replay, new: Replay, events: RecordedEvents, at_end: End) -> Any:
+def _compared(old: Replay, new: Replay, events: RecordedEvents, at_end: TimeAtEnd) -> Any:
     from spark_cep.backtest.comparison import Comparison
 
     comparison = Comparison(old.rules, new.rules)
@@ -254,7 +254,7 @@ def _progress(events: RecordedEvents) -> Iterator[Any]:
         yield moved
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: ExpectationVerdict) -> dict[str, Any]:
     return {
         "expected": verdict.title,
         "ok": verdict.wrong is None,
@@ -263,7 +263,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _save(file: Path, verdicts: Sequence[Verdict], name: str, seconds: float) -> None:
+def _save(file: Path, verdicts: Sequence[ExpectationVerdict], name: str, seconds: float) -> None:
     from spark_cep.backtest.junit import junit
 
     try:

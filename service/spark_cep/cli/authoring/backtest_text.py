@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from spark_cep.backtest.replay import begun
-from spark_cep.backtest.report import Report
+from spark_cep.backtest.report import BacktestReport
 from spark_cep.backtest.rows import time_text
 from spark_cep.cli.terminal import table
 from spark_cep.errors import printable
 
 if TYPE_CHECKING:
     from spark_cep.backtest.comparison import Changed, Compared, CompareReport
-    from spark_cep.backtest.expectations import Verdict
+    from spark_cep.backtest.expectations import ExpectationVerdict
 
 _WIDEST_BAR = 40
 _MOST_DAYS = 31
 
 
-def show(report: Report, console: Console) -> None:
+def show(report: BacktestReport, console: Console) -> None:
     """Print the report."""
     rate = report.records / max(report.seconds, 1e-3)
     console.print(
@@ -75,7 +75,7 @@ def show(report: Report, console: Console) -> None:
         table(console, "Dead letters", ("reason", "count", "the first one"), rows)
 
 
-def _days(report: Report, console: Console) -> None:
+def _days(report: BacktestReport, console: Console) -> None:
     rows = [
         [printable(each.id), day, str(each.by_day[day]), str(each.timeouts_by_day[day])]
         for each in report.rules.values()
@@ -85,7 +85,7 @@ def _days(report: Report, console: Console) -> None:
         table(console, "By day (UTC)", ("rule", "day", "matches", "timeouts"), rows)
 
 
-def _histogram(report: Report, console: Console) -> None:
+def _histogram(report: BacktestReport, console: Console) -> None:
     bars = report.histogram
     if not bars:
         return
@@ -100,7 +100,7 @@ def _key(key: str | None) -> str:
     return "-" if key is None else printable(key)
 
 
-def show_verdicts(verdicts: Sequence[Verdict], console: Console) -> None:
+def show_verdicts(verdicts: Sequence[ExpectationVerdict], console: Console) -> None:
     """Print what is as expected, and what is not."""
     if not verdicts:
         return

@@ -13,7 +13,7 @@ from spark_cep.cases.document.files import suites
 from spark_cep.cases.running.comparing import compared
 from spark_cep.cases.running.outcome import outcome
 from spark_cep.cases.writing.accepting import accept
-from spark_cep.cases.writing.case_text import SeenEvent, Written, case_text
+from spark_cep.cases.writing.case_text import CaseEvent, CaseHeader, case_text
 from spark_cep.cases.writing.masking import Masking
 from spark_cep.cases.writing.tapping import (
     TappedEvent,
@@ -35,7 +35,7 @@ from spark_cep.rules.sources.folder import OF_CASES, read_rules
 
 @dataclass(frozen=True)
 class Tap:
-    """What was asked for: see the options of the command."""
+    """The options of the command, by their names."""
 
     rule: str
     key: str | None
@@ -52,15 +52,15 @@ class Tap:
 
 
 @dataclass(frozen=True)
-class Done:
-    """What was written: so many ``events``, and what is ``expected`` in words."""
+class WrittenCase:
+    """The case file that was written. ``events``: how many; ``expected``: in words."""
 
     events: int
     expected: str
     notes: tuple[str, ...]
 
 
-def write_case(asked: Tap) -> Done:
+def write_case(asked: Tap) -> WrittenCase:
     """Write the case. Raises ConfigurationError where there are no such events, or an option is
     wrong, and what reading the events raises."""
     _check(asked)
@@ -83,7 +83,7 @@ def write_case(asked: Tap) -> Done:
         _write(rules, loaded.text)
     last = max(each.event.time for each in masked)
     shown = "masked" if asked.mask else repr(asked.key)
-    written = Written(
+    written = CaseHeader(
         name=f"{asked.rule}, as it was seen",
         comment=f"What {_sources(asked)} had of rule {asked.rule}, key {shown}.",
         rules=os.path.relpath(rules, asked.output.parent),
@@ -94,7 +94,7 @@ def write_case(asked: Tap) -> Done:
         clock=_decided(loaded, last),
     )
     _write(asked.output, case_text(written, [each.event for each in masked]))
-    return Done(len(masked), _accepted(asked.output), events.notes)
+    return WrittenCase(len(masked), _accepted(asked.output), events.notes)
 
 
 def _check(asked: Tap) -> None:
@@ -133,7 +133,7 @@ def _opened(
     return opened.within(window)
 
 
-def _masked(event: SeenEvent, masking: Masking) -> SeenEvent:
+def _masked(event: CaseEvent, masking: Masking) -> CaseEvent:
     return replace(event, columns=masking.masked(event.columns))
 
 

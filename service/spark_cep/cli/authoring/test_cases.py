@@ -14,7 +14,7 @@ from spark_cep.errors import ConfigurationError, printable_lines
 
 if TYPE_CHECKING:
     from spark_cep.cases.coverage.coverage import Coverage
-    from spark_cep.cases.running.outcome import Outcome
+    from spark_cep.cases.running.outcome import CaseOutcome
     from spark_cep.testkit.inputs import Schema
 
 FAILED: Final = 1
@@ -140,7 +140,7 @@ def _of_settings(config: Path) -> Mapping[str | None, Schema]:
     return schemas
 
 
-def _show(outcomes: Sequence[Outcome]) -> int:
+def _show(outcomes: Sequence[CaseOutcome]) -> int:
     """Print the outcome of each case; returns how many failed."""
     for each in outcomes:
         typer.echo(f"{'ok    ' if each.passed else 'FAILED'}  {each.case.place}: {each.case.name}")
@@ -167,7 +167,7 @@ def _show_coverage(coverage: Coverage, threshold: float | None) -> bool:
     return True
 
 
-def _update(outcomes: Sequence[Outcome]) -> None:
+def _update(outcomes: Sequence[CaseOutcome]) -> None:
     from spark_cep.cases.writing.accepting import accept
 
     written = accept(outcomes)
@@ -177,7 +177,7 @@ def _update(outcomes: Sequence[Outcome]) -> None:
         typer.echo("all cases passed; nothing to accept")
 
 
-def _write_junit(outcomes: Sequence[Outcome], file: Path) -> None:
+def _write_junit(outcomes: Sequence[CaseOutcome], file: Path) -> None:
     from spark_cep.cases.running.junit import junit
 
     try:

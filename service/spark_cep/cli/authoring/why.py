@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_cep.cli.authoring.backtest import End
+from spark_cep.cli.authoring.backtest import TimeAtEnd
 from spark_cep.cli.authoring.events import allowed_disorder, recorded_events, rules_to_run
 from spark_cep.cli.terminal import err, out
 from spark_cep.documents.nearest import instead, listed
@@ -70,12 +70,12 @@ def why(
         ),
     ] = None,
     at_end: Annotated[
-        End,
+        TimeAtEnd,
         typer.Option(
             "--at-end",
             help="`wait`: time stands at the last event; `decide`: all deadlines pass.",
         ),
-    ] = End.WAIT,
+    ] = TimeAtEnd.WAIT,
     most: Annotated[
         int, typer.Option("--last", "-n", min=1, help="Show so many events, the last ones.")
     ] = 200,

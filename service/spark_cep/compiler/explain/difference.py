@@ -77,7 +77,7 @@ def _duration(ms: int | None) -> str | None:
 def _steps(
     before: list[dict[str, Any]], after: list[dict[str, Any]], group: str = ""
 ) -> Iterator[str]:
-    """What became of the steps of a pattern, or of a group of it."""
+    """Yield the changes of the steps of a pattern, or of a group of it."""
     old, new = ({step["step"]: step for step in steps} for steps in (before, after))
     for step in old:
         if step not in new:
@@ -148,7 +148,7 @@ def _limits(old: Limits, new: Limits) -> Iterator[str]:
 
 
 def _queries(old: Query, new: Query) -> Iterator[str]:
-    """What differs between two statements."""
+    """Yield the differences between two statements."""
     both = old, new
     yield from _changed("the input is", old.input, new.input)
     wheres = [None if q.where is None else q.where.canonical for q in both]

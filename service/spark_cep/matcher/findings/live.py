@@ -131,8 +131,8 @@ class Ahead(NamedTuple):
 
 
 def ahead(plan: Plan | RowPatternPlan, places: Sequence[int]) -> Ahead:
-    """What is ahead of a partial match whose branches stand in these states, or whose threads
-    stand at these instructions."""
+    """Return the steps ahead of a partial match whose branches stand in these states, or whose
+    threads stand at these instructions."""
     if isinstance(plan, RowPatternPlan):
         instructions = [plan.program.instructions[at] for at in places]
         labels = [each.variable for each in instructions if isinstance(each, Label)]

@@ -49,7 +49,7 @@ class Taken:
 
     @property
     def had_matched(self) -> bool:
-        """Whether a match began with these events, or these events with a match."""
+        """Return whether a match began with these events, or these events with a match."""
         return self.matched != NOT_MATCHED or any(each.matched == MATCHED for each in self.chain())
 
 

@@ -41,7 +41,7 @@ def _waits_for_repetitions(step: Step) -> bool:
 
 
 def warn_repeated_timeout(rule: Rule) -> Iterator[Finding]:
-    """What goes on waiting behind a match is a timeout in the end."""
+    """Warn of partial matches that go on waiting behind a match, and time out in the end."""
     if rule.within == Within() or rule.after_match.strategy is not Skip.NO_SKIP:
         return
     placed = list(place_steps(rule.pattern))

@@ -22,7 +22,7 @@ from spark_cep.pipeline.match.batch_events import BatchEvents
 from spark_cep.pipeline.match.draining import DrainingRules
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.partitioning_batch import PORTION, PartitioningBatch, prefix_of
-from spark_cep.pipeline.match.reset_clock import ClockReset
+from spark_cep.pipeline.match.reset_clock import PartitioningReset
 from spark_cep.pipeline.match.watermark import BEGINNING, Clock
 from spark_cep.pipeline.state.bucket_storage import BucketStorage
 from spark_cep.pipeline.state.entries import Entries, Load, Store
@@ -50,7 +50,7 @@ class KeyGroup:
         if stored is not None:
             self.clock.restore(stored["clock"])
         self._events = BatchEvents((), (), self.clock.watermark, ())
-        self._reset: ClockReset | None = None
+        self._reset: PartitioningReset | None = None
         #: Partial matches that end as the clock is set back, by rule id and version.
         self.ended: Counter[tuple[str, int]] = Counter()
         #: Nanoseconds of the matcher in this batch, shared out to rules.
@@ -81,7 +81,7 @@ class KeyGroup:
             newest = self.clock.set_back(to)
             self._rules.begin_by(newest + 1)
             self._draining.set_back(newest)
-            self._reset = ClockReset(to, newest)
+            self._reset = PartitioningReset(to, newest)
 
     @property
     def gone(self) -> list[tuple[str, int, int]]:

@@ -26,7 +26,7 @@ from spark_cep.pipeline.state.later_events import without_later
 
 
 @dataclass(frozen=True)
-class ClockReset:
+class PartitioningReset:
     """The clock goes back to the watermark ``to``; ``newest``: the latest event that it may have
     seen."""
 

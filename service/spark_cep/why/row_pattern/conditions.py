@@ -1,4 +1,4 @@
-"""What the conditions of a rule in SQL say of one row, and which parts stood in the way."""
+"""The conditions of a rule in SQL on one row: their truth, and the parts that stood in the way."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.nodes import RowReference
 from spark_cep.why.account import Passed, Unmet
-from spark_cep.why.parts import Part, WatchedPlan
+from spark_cep.why.parts import ConditionPart, WatchedPlan
 
 
 class AttemptConditions:
@@ -51,7 +51,7 @@ class AttemptConditions:
 
 
 @dataclass(frozen=True)
-class KeyRows:
+class AttemptRows:
     """The rows of a key that are kept, from number ``base`` on, and the mask of each event."""
 
     conditions: AttemptConditions
@@ -81,7 +81,7 @@ class KeyRows:
             self, start, (*labels, label), current, self.match_number, self.end, ended=False
         )
         try:
-            unmet = tuple(self._unmet(Part.of(condition), view))
+            unmet = tuple(self._unmet(ConditionPart.of(condition), view))
         except NotYetKnownError:
             return Passed(variable, (), unknown=True)
         return Passed(variable, unmet, unknown=not unmet)
@@ -96,9 +96,9 @@ class KeyRows:
             return
         label = self.conditions.plan.query.variables.index(variable)
         view = View(self, start, (label,), start, self.match_number, self.end, ended=False)
-        for leaf in Part.of(condition).leaves:
+        for leaf in ConditionPart.of(condition).leaves:
             try:
-                true, values = self._holds(Part(leaf), view), self._values(leaf, view)
+                true, values = self._holds(ConditionPart(leaf), view), self._values(leaf, view)
             except NotYetKnownError:
                 continue
             yield variable, leaf.canonical, true, values
@@ -111,11 +111,11 @@ class KeyRows:
         mask, watched = self.masks[event.at], self.conditions.watched
         return tuple(
             Unmet(leaf.canonical, watched.values(event, sorted(leaf.columns)))
-            for leaf in Part.of(where).leaves
+            for leaf in ConditionPart.of(where).leaves
             if not mask & watched.bit(None, leaf)
         )
 
-    def _unmet(self, part: Part, view: View) -> Iterator[Unmet]:
+    def _unmet(self, part: ConditionPart, view: View) -> Iterator[Unmet]:
         if part.operator == "OR" and any(self._holds(each, view) for each in part.parts):
             return
         for each in part.parts:
@@ -123,7 +123,7 @@ class KeyRows:
         if not part.parts and not self._holds(part, view):
             yield Unmet(part.expression.canonical, self._values(part.expression, view))
 
-    def _holds(self, part: Part, view: View) -> bool:
+    def _holds(self, part: ConditionPart, view: View) -> bool:
         if part.operator:
             join = all if part.operator == "AND" else any
             return join(self._holds(each, view) for each in part.parts)

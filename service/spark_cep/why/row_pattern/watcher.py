@@ -21,10 +21,18 @@ from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.row_pattern.keys import states_of
 from spark_cep.matcher.row_pattern.states import attempts
 from spark_cep.model import Coordinates, Event
-from spark_cep.why.account import Ending, EventState, Moment, Passed, Reason, SeenEvent, Turn
+from spark_cep.why.account import (
+    EndReason,
+    EventState,
+    Moment,
+    PartialEnding,
+    Passed,
+    SeenEvent,
+    Turn,
+)
 from spark_cep.why.ledger import Ledger
 from spark_cep.why.probes import Chain, chain_of
-from spark_cep.why.row_pattern.conditions import AttemptConditions, KeyRows
+from spark_cep.why.row_pattern.conditions import AttemptConditions, AttemptRows
 
 Labels = tuple[int, ...]
 
@@ -138,11 +146,13 @@ class AttemptWatcher:
                 held.ways.setdefault(labels, []).append(at)
         return held
 
-    def _rows(self, event: Event | None) -> KeyRows:
+    def _rows(self, event: Event | None) -> AttemptRows:
         held = self._held
         new = [event] if event is not None and self._is_row(event) else []
         base = held.base if held.rows or held.start >= 0 else 0
-        return KeyRows(self._conditions, base, [*held.rows, *new], self._masks, held.matches + 1)
+        return AttemptRows(
+            self._conditions, base, [*held.rows, *new], self._masks, held.matches + 1
+        )
 
     def _is_row(self, event: Event) -> bool:
         part = self.ledger.watched.partitioning
@@ -164,7 +174,7 @@ class AttemptWatcher:
         seen: SeenEvent | None,
         after: _UnderWay,
         matched: Mapping[Chain, str],
-        rows: KeyRows,
+        rows: AttemptRows,
         outputs: Outputs,
         time: int,
     ) -> Turn:
@@ -213,30 +223,32 @@ class AttemptWatcher:
         matched: Mapping[Chain, str],
         outputs: Outputs,
         time: int,
-    ) -> Ending:
+    ) -> PartialEnding:
         at = None if seen is None else seen.at
         mine = next((match_id for each, match_id in matched.items() if chain <= each), None)
         if mine is not None:
-            return Ending(Reason.MATCH, time, "complete", at, result=mine)
+            return PartialEnding(EndReason.MATCH, time, "complete", at, result=mine)
         if matched:
             by = ", ".join(matched.values())
-            return Ending(Reason.MATCH, time, f"a preferred way of the attempt matched: {by}", at)
+            return PartialEnding(
+                EndReason.MATCH, time, f"a preferred way of the attempt matched: {by}", at
+            )
         limits = [each for each in outputs.dead_letters if each.reason == "limit_reached"]
         if limits:
-            return Ending(Reason.LIMIT, time, limits[0].detail, at)
+            return PartialEnding(EndReason.LIMIT, time, limits[0].detail, at)
         within = self.plan.query.within_ms
         if outputs.timeouts and within is not None:
             timeout = outputs.timeouts[0]
             is_mine = chain_of(self.plan, timeout.steps) == chain
             detail = f"WITHIN {format_duration(within)} from its first row is over"
             result = timeout.match_id if is_mine else None
-            return Ending(Reason.WINDOW, timeout.deadline, detail, at, result=result)
+            return PartialEnding(EndReason.WINDOW, timeout.deadline, detail, at, result=result)
         if seen is None:
-            return Ending(Reason.CONTIGUITY, time, "no row of the key will follow")
+            return PartialEnding(EndReason.CONTIGUITY, time, "no row of the key will follow")
         detail = (
             "the row is none of the variables that may come next, and rows are next to each other"
         )
-        return Ending(Reason.CONTIGUITY, time, detail, at)
+        return PartialEnding(EndReason.CONTIGUITY, time, detail, at)
 
     def _started(
         self, after: _UnderWay, matched: Mapping[Chain, str]
@@ -254,7 +266,9 @@ class AttemptWatcher:
                 self._complete(number, chain)
                 at = None if self._event is None else self._event.at
                 time = max(self.ledger.events[each].time for _, each in chain)
-                self.ledger.end(number, Ending(Reason.MATCH, time, "complete", at, result=match_id))
+                self.ledger.end(
+                    number, PartialEnding(EndReason.MATCH, time, "complete", at, result=match_id)
+                )
                 first = min(chain, key=lambda each: self.ledger.events[each[1]].number)
                 started.append((self.plan.steps[first[0]], number))
         return tuple(started)

@@ -1,4 +1,4 @@
-"""What the conditions of a rule of steps say of one event, and which of their parts stood in the
+"""The conditions of a rule of steps on one event: their truth, and the parts that stood in the
 way."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.nodes import Reference
 from spark_cep.pattern.tree import Emit
 from spark_cep.why.account import Passed, Unmet
-from spark_cep.why.parts import Part, WatchedPlan
+from spark_cep.why.parts import ConditionPart, WatchedPlan
 from spark_cep.why.probes import Asked, Chain, leaf_atom
 
 #: Of ways from one state, through optional steps, so many are looked at.
@@ -62,7 +62,7 @@ class StepConditions:
                     todo.append((edge.target, whole))
 
     def _look_back(self, look_back: LookBack) -> Callable[[Taken | None], Any]:
-        """What a look-back has seen, computed as a measure is."""
+        """A function for the value of a look-back, computed as a measure is."""
         emit = Emit({"value": expression_of(Reference(look_back))})
         plan = replace(self.plan, rule=replace(self.plan.rule, emit=emit))
         slots = self.watched.partitioning.slots
@@ -83,8 +83,8 @@ class StepConditions:
 
 @dataclass(frozen=True)
 class EventTruths:
-    """What is true of ``event``: the bits of ``mask``, and what looks back, for the chains in
-    ``probed``."""
+    """The conditions that are true of ``event``: the bits of ``mask``, and those that look back,
+    for the chains in ``probed``."""
 
     conditions: StepConditions
     event: Event
@@ -130,9 +130,9 @@ class EventTruths:
                 is_of = bool(self.mask & self.conditions.watched.bit(atom.of_type, None))
                 yield condition_text(atom), is_of, {"type": self.event.type}
             else:
-                for leaf in Part.of(atom.expression).leaves:
+                for leaf in ConditionPart.of(atom.expression).leaves:
                     values = self.conditions.values(leaf, self.event, None)
-                    yield leaf.canonical, self.holds(atom, Part(leaf), nothing), values
+                    yield leaf.canonical, self.holds(atom, ConditionPart(leaf), nothing), values
 
     def holding(self, formula: Formula, last: Taken | None) -> Unmet:
         """A formula that is true."""
@@ -170,13 +170,13 @@ class EventTruths:
         elif atom.expression is None:
             yield Unmet(condition_text(atom), {"type": self.event.type})
         elif atom.of_type is None or self.mask & watched.bit(atom.of_type, None):
-            part = Part.of(atom.expression)
+            part = ConditionPart.of(atom.expression)
             found = list(self._parts(atom, part, chain, last))
             values = self.conditions.values(atom.expression, self.event, last)
             yield from found or [Unmet(atom.expression.canonical, values)]
 
     def _parts(
-        self, atom: EventAtom | LookBackAtom, part: Part, chain: Chain, last: Taken | None
+        self, atom: EventAtom | LookBackAtom, part: ConditionPart, chain: Chain, last: Taken | None
     ) -> Iterator[Unmet]:
         if part.operator == "OR" and any(self.holds(atom, each, chain) for each in part.parts):
             return
@@ -186,7 +186,7 @@ class EventTruths:
             values = self.conditions.values(part.expression, self.event, last)
             yield Unmet(part.expression.canonical, values)
 
-    def holds(self, atom: EventAtom | LookBackAtom, part: Part, chain: Chain) -> bool:
+    def holds(self, atom: EventAtom | LookBackAtom, part: ConditionPart, chain: Chain) -> bool:
         """Return whether a part of a condition is true."""
         if part.operator:
             join = all if part.operator == "AND" else any

@@ -13,7 +13,7 @@ from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Skip
-from spark_cep.why.account import Ending, Reason, SeenEvent
+from spark_cep.why.account import EndReason, PartialEnding, SeenEvent
 from spark_cep.why.probes import Chain
 
 
@@ -36,7 +36,7 @@ class Losses:
         for chain, match_id in self.matched.items():
             self._cut_by(chain, match_id)
 
-    def of_match(self, chain: Chain) -> Ending:
+    def of_match(self, chain: Chain) -> PartialEnding:
         """A complete match that was not emitted. Those that began first are asked of first."""
         if self.number(chain) < self._cut:
             return self._skipped()
@@ -46,10 +46,10 @@ class Losses:
             detail = (
                 f"complete, less than the cooldown of {format_duration(cooldown)} after a match"
             )
-            return Ending(Reason.COOLDOWN, self.time, detail, self.event)
+            return PartialEnding(EndReason.COOLDOWN, self.time, detail, self.event)
         return self._dropped() if self._limited else self._skipped()
 
-    def of_partial(self, chain: Chain) -> Ending:
+    def of_partial(self, chain: Chain) -> PartialEnding:
         """A partial match that could have gone on."""
         if self.number(chain) < self._cut or not self._limited:
             return self._skipped()
@@ -68,7 +68,7 @@ class Losses:
         return self.events[at].number if at in self.events else 0
 
     def _cut_by(self, chain: Chain, match_id: str) -> None:
-        """What a match skips: all that began with an event before the cut."""
+        """Move the cut on to that of a match: all that began with an event before it is skipped."""
         skip = self.plan.after_match
         numbers = sorted(self._at(at) for _, at in chain)
         if skip.strategy is Skip.NO_SKIP:
@@ -86,13 +86,13 @@ class Losses:
         if cut > self._cut:
             self._cut, self._by = cut, match_id
 
-    def _skipped(self) -> Ending:
+    def _skipped(self) -> PartialEnding:
         by = f"match {self._by}" if self._by else "an earlier match"
         detail = f"{by} was found: {skip_in_words(self.plan.after_match)}"
-        return Ending(Reason.SKIP, self.time, detail, self.event)
+        return PartialEnding(EndReason.SKIP, self.time, detail, self.event)
 
-    def _dropped(self) -> Ending:
+    def _dropped(self) -> PartialEnding:
         letters = [each for each in self.outputs.dead_letters if each.reason == "limit_reached"]
         limits = self.plan.rule.limits
         detail = letters[0].detail if letters else f"beyond its limits: {limits.on_limit.value}"
-        return Ending(Reason.LIMIT, self.time, detail, self.event)
+        return PartialEnding(EndReason.LIMIT, self.time, detail, self.event)

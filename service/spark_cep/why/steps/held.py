@@ -1,4 +1,4 @@
-"""What a key holds of a rule of steps, by the events that partial matches have taken."""
+"""The state of a rule of steps and a key, by the events that partial matches have taken."""
 
 from __future__ import annotations
 

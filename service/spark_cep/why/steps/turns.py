@@ -1,4 +1,4 @@
-"""What one event did to the partial matches of a rule of steps."""
+"""The effect of one event on the partial matches of a rule of steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_cep.compiler.plan import Action, Plan, StateKind
 from spark_cep.durations import format_duration
 from spark_cep.matcher.findings.partial import MATCHED, Partial, Taken
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
-from spark_cep.why.account import Ending, Passed, Reason, SeenEvent, Turn
+from spark_cep.why.account import EndReason, PartialEnding, Passed, SeenEvent, Turn
 from spark_cep.why.ledger import Ledger
 from spark_cep.why.probes import Chain
 from spark_cep.why.steps.conditions import EventTruths
@@ -36,7 +36,7 @@ class StepTurns:
     losses: Losses
     ledger: Ledger
     numbers: dict[Chain, int]
-    _lost: dict[Chain, Ending] = field(default_factory=dict)
+    _lost: dict[Chain, PartialEnding] = field(default_factory=dict)
 
     def all_turns(
         self, event: SeenEvent
@@ -119,7 +119,7 @@ class StepTurns:
         without = {name: [e for e in taken if e.at != event.at] for name, taken in steps.items()}
         return {name: tuple(taken) for name, taken in without.items() if taken}
 
-    def _goes_on(self, chain: Chain, number: int, stopped: Ending | None) -> None:
+    def _goes_on(self, chain: Chain, number: int, stopped: PartialEnding | None) -> None:
         """A partial match that has taken the event: it is alive, or ended with that. ``stopped``:
         its end where the event violates a NOT step, too."""
         if chain in self.after.alive:
@@ -128,14 +128,14 @@ class StepTurns:
         match_id = self.losses.matched.get(chain)
         if match_id is not None:
             at, time = self.losses.event, self.losses.time
-            ending = Ending(Reason.MATCH, time, "complete", at, result=match_id)
+            ending = PartialEnding(EndReason.MATCH, time, "complete", at, result=match_id)
         else:
             ending = self._lost.get(chain) or stopped or self.losses.of_partial(chain)
         self.ledger.end(number, ending)
 
     def _stopped(
         self, chain: Chain, partials: list[Partial], outcomes: list[Outcome], event: SeenEvent
-    ) -> Ending | None:
+    ) -> PartialEnding | None:
         for partial, outcome in zip(partials, outcomes, strict=True):
             if outcome.stops:
                 return self._violated(partial.state, chain, partial.last, event)
@@ -146,13 +146,13 @@ class StepTurns:
         chain: Chain,
         partials: list[Partial],
         outcomes: list[Outcome],
-        stopped: Ending | None,
+        stopped: PartialEnding | None,
         event: SeenEvent,
-    ) -> Ending:
+    ) -> PartialEnding:
         at, time = event.at, event.time
         match_id = self.losses.matched.get(chain)
         if match_id is not None:
-            return Ending(Reason.MATCH, time, "complete", at, result=match_id)
+            return PartialEnding(EndReason.MATCH, time, "complete", at, result=match_id)
         if chain in self._lost:
             return self._lost[chain]
         if stopped is not None:
@@ -160,7 +160,7 @@ class StepTurns:
         moves = [move for outcome in outcomes for move in outcome.moves]
         if moves and all(move.completes for move in moves):
             # What it took was a match before, and is none again.
-            return Ending(Reason.MATCH, time, "it was a match already", at)
+            return PartialEnding(EndReason.MATCH, time, "it was a match already", at)
         if moves:
             return self._not_kept(chain, partials, outcomes, event)
         for name, formula in self.untils:
@@ -171,23 +171,25 @@ class StepTurns:
             ):
                 held = self.truths.holding(formula, partials[0].last)
                 detail = f"the until of {name} is true"
-                return Ending(Reason.UNTIL, time, detail, at, name, (held,))
+                return PartialEnding(EndReason.UNTIL, time, detail, at, name, (held,))
         detail = "the event is for none of the steps that it waits for, and none may lie between"
-        return Ending(Reason.CONTIGUITY, time, detail, at)
+        return PartialEnding(EndReason.CONTIGUITY, time, detail, at)
 
     def _not_kept(
         self, chain: Chain, partials: list[Partial], outcomes: list[Outcome], event: SeenEvent
-    ) -> Ending:
+    ) -> PartialEnding:
         """The end of a partial match that the event passes by."""
         last = max(each.last.event.time for each in partials)
         gaps = [self.plan.states[move.target].gap_ms for each in outcomes for move in each.moves]
         if all(gap is not None and last + gap <= event.time for gap in gaps):
             gap = format_duration(max(gap for gap in gaps if gap is not None))
             detail = f"no event was taken for {gap}"
-            return Ending(Reason.GAP, event.time, detail, event.at)
+            return PartialEnding(EndReason.GAP, event.time, detail, event.at)
         return self.losses.of_partial(chain)
 
-    def _violated(self, start: int, chain: Chain, last: Taken | None, event: SeenEvent) -> Ending:
+    def _violated(
+        self, start: int, chain: Chain, last: Taken | None, event: SeenEvent
+    ) -> PartialEnding:
         """The NOT step whose event has come."""
         true = self.truths.atoms(chain)
         todo, seen = [start], {start}
@@ -199,7 +201,9 @@ class StepTurns:
                 if target.kind is StateKind.STOP:
                     held = self.truths.holding(edge.condition, last)
                     detail = f"an event of the NOT step {target.step} came"
-                    return Ending(Reason.NOT, event.time, detail, event.at, target.step, (held,))
+                    return PartialEnding(
+                        EndReason.NOT, event.time, detail, event.at, target.step, (held,)
+                    )
                 if edge.target not in seen:
                     seen.add(edge.target)
                     todo.append(edge.target)

@@ -17,7 +17,7 @@ from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.steps.transitions import Transitions
 from spark_cep.model import Event
 from spark_cep.pattern.tree import walk
-from spark_cep.why.account import Ending, EventState, Moment, Reason, SeenEvent, Turn
+from spark_cep.why.account import EndReason, EventState, Moment, PartialEnding, SeenEvent, Turn
 from spark_cep.why.ledger import Ledger
 from spark_cep.why.probes import Chain, Probes, chain_of
 from spark_cep.why.steps.conditions import EventTruths, StepConditions
@@ -113,7 +113,9 @@ class StepWatcher:
             for chain in self._in_order(self._held.alive - after.alive)
         )
 
-    def _ending(self, chain: Chain, losses: Losses, timeout: str | None, time: int) -> Ending:
+    def _ending(
+        self, chain: Chain, losses: Losses, timeout: str | None, time: int
+    ) -> PartialEnding:
         partials = self._held.partials.get(chain, [])
         due = max((each.deadline for each in partials), default=FOREVER)
         absent = any(
@@ -122,7 +124,7 @@ class StepWatcher:
         )
         if chain in losses.matched:
             detail = "complete: what must not come has not come" if due <= time else "complete"
-            return Ending(Reason.MATCH, time, detail, result=losses.matched[chain])
+            return PartialEnding(EndReason.MATCH, time, detail, result=losses.matched[chain])
         if chain in self._held.finished or (absent and due <= time):
             return losses.of_match(chain)
         return (
@@ -131,15 +133,15 @@ class StepWatcher:
             else losses.of_partial(chain)
         )
 
-    def _out_of_time(self, partial: Partial, due: int, timeout: str | None) -> Ending:
+    def _out_of_time(self, partial: Partial, due: int, timeout: str | None) -> PartialEnding:
         window = self.plan.window_ms
         if window is not None and due == partial.first.time + window:
             detail = f"the window of {format_duration(window)} from its first event is over"
-            return Ending(Reason.WINDOW, due, detail, result=timeout)
+            return PartialEnding(EndReason.WINDOW, due, detail, result=timeout)
         detail = f"no event was taken for {format_duration(due - partial.last.event.time)}"
-        return Ending(Reason.GAP, due, detail, result=timeout)
+        return PartialEnding(EndReason.GAP, due, detail, result=timeout)
 
-    def _ended(self, chain: Chain, ending: Ending) -> Turn:
+    def _ended(self, chain: Chain, ending: PartialEnding) -> Turn:
         number = self.numbers.pop(chain)
         self.ledger.end(number, ending)
         return Turn(number, counted(self.plan, chain), stays=False, ending=ending)

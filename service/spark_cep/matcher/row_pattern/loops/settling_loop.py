@@ -1,4 +1,4 @@
-"""What comes of an attempt that is final, compiled: its results, and where the next one begins."""
+"""The results of an attempt that is final, and the place where the next one begins, compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of a condition that must all hold say of values."""
+"""Facts about values that follow from the parts of a condition that must all hold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NeverTrue(NamedTuple):
     whole: bool = True
 
 
-Part = tuple[Node, bool]
+RequiredPart = tuple[Node, bool]
 """A condition that must hold, or (``False``) one that must be false."""
 
 
@@ -46,17 +46,17 @@ def required(node: Node, holds: bool) -> Node:
 
 
 class Facts:
-    """What parts that must all hold say of values."""
+    """Facts about values that follow from parts that must all hold."""
 
     def __init__(self) -> None:
         self._held: dict[Node, bool] = {}
         #: Of each value, what it is compared with, and the part that does.
-        self._limits: dict[Node, list[tuple[str, Any, Part]]] = {}
-        self._is_null: dict[Node, tuple[bool, Part]] = {}
-        self._orders: dict[tuple[Node, Node], tuple[set[int], Part]] = {}
+        self._limits: dict[Node, list[tuple[str, Any, RequiredPart]]] = {}
+        self._is_null: dict[Node, tuple[bool, RequiredPart]] = {}
+        self._orders: dict[tuple[Node, Node], tuple[set[int], RequiredPart]] = {}
 
     def copy(self) -> Facts:
-        """The same facts, to which others can be added."""
+        """A copy, to which other facts can be added."""
         made = Facts()
         made._held, made._is_null = dict(self._held), dict(self._is_null)
         made._limits = {value: list(limits) for value, limits in self._limits.items()}
@@ -96,7 +96,9 @@ class Facts:
                 return None
         return self._limit(node, "=", holds, part)
 
-    def _membership(self, value: Node, others: Sequence[Node], part: Part) -> NeverTrue | None:
+    def _membership(
+        self, value: Node, others: Sequence[Node], part: RequiredPart
+    ) -> NeverTrue | None:
         if not all(map(is_constant, others)):
             return self._null(value, False, part)
         values = [each for each in map(value_of, others) if each is not None]
@@ -105,7 +107,9 @@ class Facts:
         found = (self._limit(value, "<>", each, part) for each in values)
         return next(filter(None, found), None)
 
-    def _comparison(self, operator: str, left: Node, right: Node, part: Part) -> NeverTrue | None:
+    def _comparison(
+        self, operator: str, left: Node, right: Node, part: RequiredPart
+    ) -> NeverTrue | None:
         if operator == "<=>":
             if not part[1] or is_constant(left) or not is_constant(right) or is_null(right):
                 return None
@@ -125,11 +129,11 @@ class Facts:
         self._orders[left, right] = before & orders, part
         return None if before & orders else contradicting(part, rival)
 
-    def _null(self, value: Node, is_null: bool, part: Part) -> NeverTrue | None:
+    def _null(self, value: Node, is_null: bool, part: RequiredPart) -> NeverTrue | None:
         known, rival = self._is_null.setdefault(value, (is_null, part))
         return None if known is is_null else contradicting(part, rival)
 
-    def _limit(self, value: Node, operator: str, of: Any, part: Part) -> NeverTrue | None:
+    def _limit(self, value: Node, operator: str, of: Any, part: RequiredPart) -> NeverTrue | None:
         reason = self._null(value, False, part)
         if reason is not None:
             return reason
@@ -146,7 +150,7 @@ class Facts:
         return None
 
 
-def contradicting(part: Part, rival: Part) -> NeverTrue:
+def contradicting(part: RequiredPart, rival: RequiredPart) -> NeverTrue:
     """The reason why a part never holds where another one does."""
     one, other = quoted(required(*rival)), quoted(required(*part))
     message = f"{other} is never true together with {one}"

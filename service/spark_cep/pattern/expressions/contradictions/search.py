@@ -18,7 +18,7 @@ from spark_cep.pattern.expressions.contradictions.facts import (
     NEGATED,
     Facts,
     NeverTrue,
-    Part,
+    RequiredPart,
     required,
 )
 from spark_cep.pattern.expressions.functions.aggregation import aggregate
@@ -54,10 +54,12 @@ def implies(one: Node | None, other: Node | None) -> bool:
     )
 
 
-def _parts(given: Iterable[Part]) -> tuple[list[Part], list[tuple[Node, list[Part]]]]:
+def _parts(
+    given: Iterable[RequiredPart],
+) -> tuple[list[RequiredPart], list[tuple[Node, list[RequiredPart]]]]:
     """Parts that must all hold, and the alternatives of which one must."""
-    atoms: list[Part] = []
-    choices: list[tuple[Node, list[Part]]] = []
+    atoms: list[RequiredPart] = []
+    choices: list[tuple[Node, list[RequiredPart]]] = []
     pending = list(reversed(list(given)))
     while pending:
         node, holds = pending.pop()
@@ -86,7 +88,9 @@ def _parts(given: Iterable[Part]) -> tuple[list[Part], list[tuple[Node, list[Par
     return atoms, choices
 
 
-def _contradiction(given: Sequence[Part], facts: Facts, dead: list[NeverTrue]) -> NeverTrue | None:
+def _contradiction(
+    given: Sequence[RequiredPart], facts: Facts, dead: list[NeverTrue]
+) -> NeverTrue | None:
     """Why the parts do not hold together with ``facts``, to which they are added; ``dead``:
     alternatives that do not, where others do."""
     atoms, choices = _parts(given)
@@ -155,7 +159,8 @@ def _compares_with_null(node: Node, holds: bool) -> bool:
 
 
 def _beside_null(node: Node, holds: bool) -> tuple[str | None, str]:
-    """What is compared with NULL, and whether it is probably meant not to be it."""
+    """The text of the value that is compared with NULL (``None``: there is none), and ``NOT ``
+    where it is probably meant not to be NULL."""
     match node:
         case Call(operator="=" | "<>" as operator, arguments=(left, right)):
             subject = right if is_null(left) else left

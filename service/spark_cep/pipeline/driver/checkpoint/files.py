@@ -159,7 +159,7 @@ class CheckpointFiles:
         )
 
     def planned_at(self, batch: int) -> int:
-        """When a batch was planned, in ms since 1970. StateError as :meth:`position`."""
+        """The planning time of a batch, in ms since 1970. StateError as :meth:`position`."""
         head, *_ = self.parsed(f"offsets/{batch}", after=1)
         return int(head["batchTimestampMs"])
 

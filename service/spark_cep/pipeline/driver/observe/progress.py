@@ -90,7 +90,7 @@ def merge(batch: int, seconds: float, reports: Iterable[bytes]) -> BatchReport:
 
 
 def _adjoining_as_one(lost: Iterable[LostRecords]) -> list[LostRecords]:
-    """What several tasks met of a partition, as one where there is nothing between."""
+    """Lost records that several tasks met; adjoining ranges of a partition become one."""
     found: list[LostRecords] = []
     for each in sorted(lost):
         if found and found[-1][:2] == each[:2] and found[-1].end == each.start:
