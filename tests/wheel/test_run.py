@@ -105,6 +105,7 @@ def test_the_commands_of_the_readme(
     assert [*told] == [
         "check", "doctor", "explain", "state", "rules list", "rules pause", "dead-letters",
         "rescale",
+        "reset-clock",
     ]  # fmt: skip
     for name in ("explain", "state", "rules list"):
         assert "brute-force" in told[name], name

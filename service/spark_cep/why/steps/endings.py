@@ -51,9 +51,11 @@ class Losses:
 
     def of_partial(self, chain: Chain) -> PartialEnding:
         """A partial match that could have gone on."""
-        if self.number(chain) < self._cut or not self._limited:
+        if not self._limited:
             return self._skipped()
-        return self._dropped()
+        # The limit may have come first: then nothing was left to skip.
+        skipped = self.outputs.counts[self.plan.rule.id, "pruned"]
+        return self._skipped() if skipped and self.number(chain) < self._cut else self._dropped()
 
     @property
     def _limited(self) -> bool:
