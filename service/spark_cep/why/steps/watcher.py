@@ -125,12 +125,12 @@ class StepWatcher:
         if chain in losses.matched:
             detail = "complete: what must not come has not come" if due <= time else "complete"
             return PartialEnding(EndReason.MATCH, time, detail, result=losses.matched[chain])
+        if timeout is not None:
+            return self._out_of_time(partials[0], due, timeout)
         if chain in self._held.finished or (absent and due <= time):
             return losses.of_match(chain)
         return (
-            self._out_of_time(partials[0], due, timeout)
-            if due <= time
-            else losses.of_partial(chain)
+            self._out_of_time(partials[0], due, None) if due <= time else losses.of_partial(chain)
         )
 
     def _out_of_time(self, partial: Partial, due: int, timeout: str | None) -> PartialEnding:
