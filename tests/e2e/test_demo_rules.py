@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_cep.rules.sources.folder import rule_files
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import MILLIS, record
@@ -47,7 +48,7 @@ LOGINS = [
 def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     """What all the demo's rules together make of their inputs."""
     scenario = new_scenario()
-    for rule in sorted(RULES.glob("*.yaml")):
+    for rule in rule_files(RULES):
         scenario.rule(rule.read_text("utf-8"))
     _logs(scenario)
     _costs(scenario)
