@@ -22,7 +22,7 @@ from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.vectors import Bytes
 from spark_cep.columns.vectors import texts_together as together
 from spark_cep.errors import ConfigurationError
-from spark_cep.recorded.recording import BYTES_TOGETHER, ROWS_TOGETHER, Chunk, FileCoordinates
+from spark_cep.recorded.recording import BYTES_TOGETHER, ROWS_TOGETHER, Chunk, FileRecording
 
 SUFFIXES = (".avro",)
 
@@ -35,28 +35,8 @@ def schema_of(file: Path) -> AvroSchema:
 
 
 @dataclass(frozen=True)
-class AvroFile:
-    """One file; ``schema_id``: of its schema."""
-
-    file: Path
-    place: FileCoordinates
-    schema: AvroSchema
-    schema_id: int
-
-    @property
-    def name(self) -> str:
-        """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.place.name
-
-    @property
-    def topic(self) -> str:
-        """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.place.topic
-
-    @property
-    def size(self) -> int:
-        """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.file.stat().st_size
+class AvroFile(FileRecording):
+    """An Avro container file. ``schema`` is that of its header."""
 
     @cached_property
     def _cutter(self) -> RecordCutter:

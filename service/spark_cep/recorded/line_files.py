@@ -20,7 +20,7 @@ from spark_cep.model import DeadLetter
 from spark_cep.recorded.arrow_schemas import avro_schema
 from spark_cep.recorded.csv_lines import CsvLines
 from spark_cep.recorded.json_lines import JsonLines
-from spark_cep.recorded.recording import BYTES_TOGETHER, Chunk, FileCoordinates
+from spark_cep.recorded.recording import BYTES_TOGETHER, Chunk, FileRecording
 from spark_cep.recorded.row_writer import RowError, RowWriter
 from spark_cep.recorded.text_columns import TextForm
 
@@ -41,28 +41,8 @@ class _Lines(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LineFile:
-    """One file; ``schema``: of its records; ``schema_id``: under which they are written."""
-
-    file: Path
-    place: FileCoordinates
-    schema: AvroSchema
-    schema_id: int
-
-    @property
-    def name(self) -> str:
-        """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.place.name
-
-    @property
-    def topic(self) -> str:
-        """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.place.topic
-
-    @property
-    def size(self) -> int:
-        """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.file.stat().st_size
+class LineFile(FileRecording):
+    """A file of JSON lines or CSV."""
 
     @cached_property
     def _writer(self) -> RowWriter:

@@ -18,7 +18,7 @@ from spark_cep.columns.vectors import Bytes, texts_together
 from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.model import DeadLetter
 from spark_cep.recorded.arrow_schemas import avro_schema
-from spark_cep.recorded.recording import ROWS_TOGETHER, Chunk, FileCoordinates
+from spark_cep.recorded.recording import ROWS_TOGETHER, Chunk, FileRecording
 from spark_cep.recorded.row_writer import RowColumn, RowError, RowWriter
 
 SUFFIXES = (".parquet", ".pq")
@@ -31,28 +31,8 @@ def schema_of(file: Path, record: str) -> tuple[AvroSchema, list[str]]:
 
 
 @dataclass(frozen=True)
-class ParquetFile:
-    """One file; ``schema``: of its records; ``schema_id``: under which they are written."""
-
-    file: Path
-    place: FileCoordinates
-    schema: AvroSchema
-    schema_id: int
-
-    @property
-    def name(self) -> str:
-        """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.place.name
-
-    @property
-    def topic(self) -> str:
-        """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.place.topic
-
-    @property
-    def size(self) -> int:
-        """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.file.stat().st_size
+class ParquetFile(FileRecording):
+    """A Parquet file."""
 
     @cached_property
     def _writer(self) -> RowWriter:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes
@@ -80,3 +82,29 @@ class FileCoordinates:
         at = Coordinates(self.topic, self.partition, offset)
         detail = f"{printable(self.name)}, {where}: {printable(shortened(why))}"
         return DeadLetter(at, Reason.UNDECODABLE.value, detail, record_value=value)
+
+
+@dataclass(frozen=True)
+class FileRecording:
+    """The common part of recordings that are files. ``schema``: of the records; ``schema_id``: its
+    number, which stands in front of each record."""
+
+    file: Path
+    place: FileCoordinates
+    schema: AvroSchema
+    schema_id: int
+
+    @property
+    def name(self) -> str:
+        """See :class:`Recording`."""
+        return self.place.name
+
+    @property
+    def topic(self) -> str:
+        """See :class:`Recording`."""
+        return self.place.topic
+
+    @property
+    def size(self) -> int:
+        """See :class:`Recording`."""
+        return self.file.stat().st_size
