@@ -15,7 +15,7 @@ from spark_cep.compiler.explain.wording import condition_text, in_words
 from spark_cep.compiler.formula import TRUE
 from spark_cep.compiler.plan import Edge, Plan
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.compiler.rule_set import AnyPlan
+from spark_cep.compiler.rule_set import AnyPlan, PlannedRule
 from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.tree import Rule, walk
 
@@ -137,3 +137,11 @@ def _edge_text(plan: Plan, number: int, edge: Edge) -> str:
     words = in_words(edge.condition, lambda atom: condition_text(plan.atoms[atom]))
     condition = "" if edge.condition == TRUE else f", if {words}"
     return f"edge of state {number} {state.label}: {edge.action.value}, {where}{condition}"
+
+
+def answers(rule: PlannedRule, mask: int) -> Iterator[Item]:
+    """The answers that the conditions on an event alone give, by its ``mask``; none where the rule
+    does not read the event's input."""
+    if mask >> rule.input_bit & 1:
+        for number, bit in enumerate(rule.bits):
+            yield Item(CONDITION, number, mask >> bit & 1)

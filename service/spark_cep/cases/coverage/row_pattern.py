@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from spark_cep.cases.coverage.applied import AppliedEvent, is_of
-from spark_cep.cases.coverage.coverage import CONDITION, STEP, Coverage, Item, row_conditions
+from spark_cep.cases.coverage.coverage import (
+    CONDITION,
+    STEP,
+    Coverage,
+    Item,
+    answers,
+    row_conditions,
+)
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.row_pattern.program import Label
 from spark_cep.compiler.rule_set import PlannedRule
@@ -31,9 +38,7 @@ class RowPatternCoverage:
 
     def conditions(self, event: AppliedEvent) -> None:
         """Note the answers of the conditions on the row alone."""
-        if event.mask >> self._rule.input_bit & 1:
-            for number, bit in enumerate(self._rule.bits):
-                self._taken[Item(CONDITION, number, event.mask >> bit & 1)] += 1
+        self._taken.update(answers(self._rule, event.mask))
 
     def result(self, result: Match | Timeout) -> None:
         """Note the variables of a match or timeout."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spark_cep.cases.coverage.applied import AppliedEvent, is_of
-from spark_cep.cases.coverage.coverage import CONDITION, EDGE, STEP, Coverage, Item
+from spark_cep.cases.coverage.coverage import CONDITION, EDGE, STEP, Coverage, Item, answers
 from spark_cep.compiler.plan import Plan, StateKind
 from spark_cep.compiler.rule_set import PlannedRule
 from spark_cep.matcher.findings.outputs import Outputs
@@ -37,9 +37,7 @@ class StepCoverage:
 
     def conditions(self, event: AppliedEvent) -> None:
         """Note the answers of the conditions on the event alone."""
-        if event.mask >> self._rule.input_bit & 1:
-            for number, bit in enumerate(self._rule.bits):
-                self._taken[Item(CONDITION, number, event.mask >> bit & 1)] += 1
+        self._taken.update(answers(self._rule, event.mask))
 
     def result(self, result: Match | Timeout) -> None:
         """Note the steps of a match or timeout."""

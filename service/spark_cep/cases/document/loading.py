@@ -12,14 +12,13 @@ from pydantic import ValidationError
 
 from spark_cep.cases.document.references import EventNames, check_references
 from spark_cep.cases.document.shape import CaseFileShape, CaseShape, CasesInRule
-from spark_cep.documents.model_errors import Explainer, ModelFault
 from spark_cep.documents.places import Path as DocumentPath
 from spark_cep.documents.places import Places
 from spark_cep.documents.reading import UNREADABLE, Document, read_documents
-from spark_cep.documents.shapes import Form, Shape
 from spark_cep.errors import ConfigurationError, Problem
 from spark_cep.pattern.document.loading import CASES
 from spark_cep.pattern.document.shape import DocumentShape
+from spark_cep.pattern.document.shape_problems import document_problems, explainer
 from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
 from spark_cep.pattern.document.sql_file import read_sql_file
 from spark_cep.rules.sources.folder import has_cases, shown_name
@@ -156,27 +155,10 @@ def _shape(document: Document, kind: type[_Root]) -> tuple[_Root | None, list[Pr
     try:
         shape = kind.model_validate(document.data)
     except ValidationError as error:
-        explainer = Explainer(Shape(Form.SECTION, kind), _name, elsewhere=_ELSEWHERE)
-        for fault in explainer.faults(error):
-            place = document.places.problem(
-                fault.message, fault.path, allowed=_help(fault), at=fault.at
-            )
-            problems.setdefault(fault.path, place)
+        explained = explainer(kind, _ELSEWHERE)
+        problems |= document_problems(error, explained, document.places, problems)
         shape = None
     return (None if problems else shape), list(problems.values())
-
-
-def _help(fault: ModelFault) -> str | None:
-    if fault.allowed and fault.allowed not in (fault.description or ""):
-        return fault.allowed
-    return fault.description or fault.limit
-
-
-def _name(path: DocumentPath) -> str:
-    key = next((part for part in reversed(path) if isinstance(part, str)), None)
-    if key is None:
-        return "the document"
-    return f"an item of `{key}`" if isinstance(path[-1], int) else f"`{key}`"
 
 
 def _cases(shapes: Sequence[CaseShape], places: Places) -> tuple[list[Case], list[Problem]]:

@@ -37,8 +37,23 @@ _ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {
 def shape_problems(
     error: ValidationError, kind: type[RuleFields], places: Places, known: Collection[Path]
 ) -> dict[Path, Problem]:
-    """One problem for each part that pydantic found wrong in a document of this ``kind``, in its
-    order; ``known`` parts, which are problems already, are left out."""
+    """The problems of a rule's document of this ``kind``: see :func:`document_problems`."""
+    return document_problems(error, _EXPLAINERS[kind], places, known)
+
+
+def explainer(
+    kind: type[BaseModel], elsewhere: Mapping[tuple[type[BaseModel], str], str]
+) -> Explainer:
+    """The explainer of documents of a ``kind``; ``elsewhere``: keys that people look for where they
+    do not stand, and where to go instead."""
+    return Explainer(Shape(Form.SECTION, kind), _name, elsewhere=elsewhere)
+
+
+def document_problems(
+    error: ValidationError, explained: Explainer, places: Places, known: Collection[Path]
+) -> dict[Path, Problem]:
+    """One problem for each part that pydantic found wrong in a document, in its order; ``known``
+    parts, which are problems already, are left out."""
     return {
         fault.path: places.problem(
             fault.message,
@@ -46,7 +61,7 @@ def shape_problems(
             allowed=_help(fault),
             at=fault.at,
         )
-        for fault in _EXPLAINERS[kind].faults(error)
+        for fault in explained.faults(error)
         if fault.path not in known
     }
 
@@ -67,6 +82,5 @@ def _name(path: Path) -> str:
 
 
 _EXPLAINERS: Final[Mapping[type[RuleFields], Explainer]] = {
-    kind: Explainer(Shape(Form.SECTION, kind), _name, elsewhere=_ELSEWHERE)
-    for kind in (RuleShape, SqlRuleShape)
+    kind: explainer(kind, _ELSEWHERE) for kind in (RuleShape, SqlRuleShape)
 }
