@@ -130,11 +130,3 @@ def _explanation(
     *others, warnings = explained.sections
     computed = computed_by_python(loaded.rule, plan, rules.record_types)
     return Explanation((*others, computed, warnings))
-
-
-def save(text: str, file: Path) -> None:
-    """Write ``text`` to ``file``; raises ConfigurationError when that cannot be done."""
-    try:
-        file.write_text(text, "utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be written: {error.strerror}") from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -109,6 +109,13 @@ class Settings(SettingsSection):
         if not self.source.commit_offsets:
             return None
         return self.source.consumer_group or self.spark.app_name
+
+    def with_checkpoint(self, location: str | None) -> Self:
+        """These settings with another checkpoint; ``None``: with their own."""
+        if location is None:
+            return self
+        state = self.state.model_copy(update={"checkpoint": location})
+        return self.model_copy(update={"state": state})
 
     def reader_config(self) -> dict[str, Any]:
         """Configuration of the consumer that reads the input; holds secrets."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
@@ -13,10 +13,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spark_cep.cli.authoring.events import allowed_disorder, recorded_events, rules_to_run
+from spark_cep.cli.authoring.events import (
+    AtEnd,
+    Before,
+    Disorder,
+    GivenEventTimes,
+    GivenSchemas,
+    Start,
+    TimeAtEnd,
+    allowed_disorder,
+    recorded_events,
+    rules_to_run,
+)
 from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.saving import save
 from spark_cep.cli.terminal import err, out, print_warnings
-from spark_cep.errors import ConfigurationError, printable
+from spark_cep.errors import printable
 
 if TYPE_CHECKING:
     from spark_cep.backtest.expectations import ExpectationVerdict
@@ -32,13 +44,6 @@ class ResultForm(Enum):
 
     JSONL = "jsonl"
     PARQUET = "parquet"
-
-
-class TimeAtEnd(Enum):
-    """The time at the end: the last event's (``WAIT``), or past all deadlines (``DECIDE``)."""
-
-    WAIT = "wait"
-    DECIDE = "decide"
 
 
 def backtest(
@@ -62,39 +67,12 @@ def backtest(
         Path | None,
         typer.Option("--config", "-c", help="The job's settings, a YAML file.", dir_okay=False),
     ] = None,
-    schema: Annotated[
-        list[str] | None,
-        typer.Option("--schema", "-s", metavar="FILE", help="Avro schema file of the events."),
-    ] = None,
-    event_time: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--event-time",
-            metavar="COLUMN[:UNIT]",
-            help="Column of the event time; unit: millis, micros, seconds or iso.",
-        ),
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Events from this time on.")
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Events before this time.")
-    ] = None,
-    disorder: Annotated[
-        str | None,
-        typer.Option(
-            "--allowed-disorder",
-            metavar="DURATION",
-            help="As time.allowed_disorder, which is the default.",
-        ),
-    ] = None,
-    at_end: Annotated[
-        TimeAtEnd,
-        typer.Option(
-            "--at-end",
-            help="`wait`: time stands at the last event; `decide`: all deadlines pass.",
-        ),
-    ] = TimeAtEnd.WAIT,
+    schema: GivenSchemas = None,
+    event_time: GivenEventTimes = None,
+    start: Start = None,
+    end: Before = None,
+    disorder: Disorder = None,
+    at_end: AtEnd = TimeAtEnd.WAIT,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write results to this folder.", file_okay=False),
@@ -173,7 +151,9 @@ def backtest(
         if output is not None:
             out.print(f"\nResults are in {output}", markup=False)
     if junit is not None:
-        _save(junit, verdicts, str(expect), report.seconds)
+        from spark_cep.backtest.junit import junit as junit_of
+
+        save(junit_of(verdicts, str(expect), report.seconds), junit)
     if any(each.failed for each in verdicts):
         sys.exit(NOT_AS_EXPECTED)
 
@@ -214,7 +194,7 @@ def _run(
     report.end(replay.open_matches(), monotonic() - began)
     if output is not None:
         text = json.dumps(report.as_json(), indent=2, ensure_ascii=False)
-        (output / "report.json").write_text(text + "\n", "utf-8")
+        save(text + "\n", output / "report.json")
     return report
 
 
@@ -261,12 +241,3 @@ def _verdict(verdict: ExpectationVerdict) -> dict[str, Any]:
         "failed": verdict.failed,
         "found": verdict.wrong,
     }
-
-
-def _save(file: Path, verdicts: Sequence[ExpectationVerdict], name: str, seconds: float) -> None:
-    from spark_cep.backtest.junit import junit
-
-    try:
-        file.write_text(junit(verdicts, name, seconds), "utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be written: {error.strerror}") from error

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,11 +19,55 @@ if TYPE_CHECKING:
     from spark_cep.rules.rule_set import RuleSet
 
 
+GivenSchemas = Annotated[
+    list[str] | None,
+    typer.Option("--schema", "-s", metavar="[INPUT=]FILE", help="Avro schema file of the events."),
+]
+GivenEventTimes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--event-time",
+        metavar="[INPUT=]COLUMN[:UNIT]",
+        help="Column of the event time, where it is not the only timestamp; unit: millis, micros,"
+        " seconds or iso.",
+    ),
+]
+Start = Annotated[
+    str | None,
+    typer.Option("--from", metavar="TIME", help="Events from this time on, ISO 8601, UTC."),
+]
+Before = Annotated[
+    str | None, typer.Option("--to", metavar="TIME", help="Events before this time.")
+]
+Disorder = Annotated[
+    str | None,
+    typer.Option(
+        "--allowed-disorder",
+        metavar="DURATION",
+        help="As time.allowed_disorder, which is the default.",
+    ),
+]
+
+
+class TimeAtEnd(Enum):
+    """The time at the end: the last event's (``WAIT``), or past all deadlines (``DECIDE``)."""
+
+    WAIT = "wait"
+    DECIDE = "decide"
+
+
+AtEnd = Annotated[
+    TimeAtEnd,
+    typer.Option(
+        "--at-end", help="`wait`: time stands at the last event; `decide`: all deadlines pass."
+    ),
+]
+
+
 def rules_to_run(path: Path | None, settings: Settings | None) -> RuleSet:
     """The rules of a file or folder, or those of the settings' source. Raises ConfigurationError
     where neither is given, RuleSetError with every problem found."""
     from spark_cep.cli.checking import read_existing
-    from spark_cep.rules.rule_set import valid
 
     if path is not None:
         return read_existing(path)
@@ -30,9 +75,9 @@ def rules_to_run(path: Path | None, settings: Settings | None) -> RuleSet:
         raise ConfigurationError(
             "there are no rules to run: give a rule file or a folder with --rules, or --config"
         )
-    from spark_cep.rules.sources.configured import examined
+    from spark_cep.rules.sources.configured import rules_of
 
-    return valid(examined(settings))
+    return rules_of(settings)
 
 
 def recorded_events(

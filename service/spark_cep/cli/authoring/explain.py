@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from spark_cep.cli.forms import RuleForm
+from spark_cep.cli.saving import save
 from spark_cep.cli.terminal import out, print_warnings
 
 
@@ -38,7 +39,7 @@ def explain(
     explained = explaining.rules_to_explain(rules, chosen or [], schema or [])
     print_warnings(explained.warnings_outside(form))
     if output is not None:
-        explaining.save(explaining.written(explained, form), output)
+        save(explaining.written(explained, form), output)
     elif form is RuleForm.TEXT:
         explaining.show(explained, out)
     else:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from spark_cep.cli.authoring.events import Before, GivenEventTimes, GivenSchemas, Start
 from spark_cep.cli.terminal import err
 
 
@@ -53,24 +54,10 @@ def tap(
         str | None,
         typer.Option("--topic", help="Read this topic only; default: all of the inputs."),
     ] = None,
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Events from this time on.")
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Events before this time.")
-    ] = None,
-    schema: Annotated[
-        list[str] | None,
-        typer.Option("--schema", "-s", metavar="[INPUT=]FILE", help="Avro schema of the events."),
-    ] = None,
-    event_time: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--event-time",
-            metavar="[INPUT=]COLUMN[:UNIT]",
-            help="The column with the event time, where it is not the only timestamp.",
-        ),
-    ] = None,
+    start: Start = None,
+    end: Before = None,
+    schema: GivenSchemas = None,
+    event_time: GivenEventTimes = None,
     mask: Annotated[
         str | None,
         typer.Option(

@@ -21,6 +21,8 @@ from spark_cep.cases.writing.tapping import (
     event_time_column,
     tapped_events,
 )
+from spark_cep.cli.authoring.events import rules_to_run
+from spark_cep.cli.saving import save
 from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import Settings, load
 from spark_cep.documents.nearest import instead
@@ -29,8 +31,7 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.recorded.events import RecordedEvents
 from spark_cep.recorded.opening import open_events, window_of
 from spark_cep.recorded.topics import open_topics
-from spark_cep.rules.sources.configured import rules_of
-from spark_cep.rules.sources.folder import OF_CASES, read_rules
+from spark_cep.rules.sources.folder import OF_CASES
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,11 @@ def write_case(asked: Tap) -> WrittenCase:
         schemas = dict(_schemas(asked, events, loaded))
     disorder = disorder_of(masked) if settings is None else settings.time.allowed_disorder
     for file, text in schemas.values():
-        _write(file, text)
+        save(text, file)
     rules = asked.rules
     if rules is None:
         rules = asked.output.with_name(f"{_name(asked.output)}.yaml")
-        _write(rules, loaded.text)
+        save(loaded.text, rules)
     last = max(each.event.time for each in masked)
     shown = "masked" if asked.mask else repr(asked.key)
     written = CaseHeader(
@@ -93,7 +94,7 @@ def write_case(asked: Tap) -> WrittenCase:
         allowed_disorder_ms=disorder,
         clock=_decided(loaded, last),
     )
-    _write(asked.output, case_text(written, [each.event for each in masked]))
+    save(case_text(written, [each.event for each in masked]), asked.output)
     return WrittenCase(len(masked), _accepted(asked.output), events.notes)
 
 
@@ -111,11 +112,7 @@ def _check(asked: Tap) -> None:
 
 
 def _rule(asked: Tap, settings: Settings | None) -> LoadedRule:
-    if asked.rules is not None:
-        found = read_rules(asked.rules)
-    else:
-        assert settings is not None
-        found = rules_of(settings)
+    found = rules_to_run(asked.rules, settings)
     if asked.rule not in found.by_id:
         allowed = instead(asked.rule, found.by_id, "rules")
         raise ConfigurationError(f"there is no rule {asked.rule!r}; {allowed}")
@@ -194,10 +191,3 @@ def _sources(asked: Tap) -> str:
 
 def _name(file: Path) -> str:
     return file.stem[: -len(OF_CASES)]
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, "utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be written: {error.strerror}") from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spark_cep.cli.saving import save
 from spark_cep.cli.terminal import err
 from spark_cep.errors import ConfigurationError, printable_lines
 
@@ -92,7 +93,9 @@ def run_cases(
     if not outcomes:
         raise ConfigurationError(f"no case has {wanted!r} in its name")
     if junit is not None:
-        _write_junit(outcomes, junit)
+        from spark_cep.cases.running.junit import junit as junit_of
+
+        save(junit_of(outcomes), junit)
     if update:
         _update(outcomes)
         return
@@ -175,12 +178,3 @@ def _update(outcomes: Sequence[CaseOutcome]) -> None:
         typer.echo(f"{file}: {count} {'case' if count == 1 else 'cases'} accepted")
     if not written:
         typer.echo("all cases passed; nothing to accept")
-
-
-def _write_junit(outcomes: Sequence[CaseOutcome], file: Path) -> None:
-    from spark_cep.cases.running.junit import junit
-
-    try:
-        file.write_text(junit(outcomes), "utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be written: {error.strerror}") from error

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_cep.cli.authoring.backtest import TimeAtEnd
-from spark_cep.cli.authoring.events import allowed_disorder, recorded_events, rules_to_run
+from spark_cep.cli.authoring.events import (
+    AtEnd,
+    Before,
+    Disorder,
+    GivenEventTimes,
+    GivenSchemas,
+    Start,
+    TimeAtEnd,
+    allowed_disorder,
+    recorded_events,
+    rules_to_run,
+)
 from spark_cep.cli.terminal import err, out
 from spark_cep.documents.nearest import instead, listed
 from spark_cep.errors import ConfigurationError, printable
@@ -47,35 +57,12 @@ def why(
         ),
     ] = None,
     config: Annotated[Path | None, _CONFIG] = None,
-    schema: Annotated[
-        list[str] | None,
-        typer.Option("--schema", "-s", metavar="[INPUT=]FILE", help="Avro schema of the events."),
-    ] = None,
-    event_time: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--event-time",
-            metavar="[INPUT=]COLUMN[:UNIT]",
-            help="The column with the event time, and its unit: millis, micros, seconds, iso.",
-        ),
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option("--from", help="Events from this time on, ISO 8601, UTC.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Events before this time.")] = None,
-    disorder: Annotated[
-        str | None,
-        typer.Option(
-            "--allowed-disorder", help="As time.allowed_disorder; default: of the settings, or 0."
-        ),
-    ] = None,
-    at_end: Annotated[
-        TimeAtEnd,
-        typer.Option(
-            "--at-end",
-            help="`wait`: time stands at the last event; `decide`: all deadlines pass.",
-        ),
-    ] = TimeAtEnd.WAIT,
+    schema: GivenSchemas = None,
+    event_time: GivenEventTimes = None,
+    start: Start = None,
+    end: Before = None,
+    disorder: Disorder = None,
+    at_end: AtEnd = TimeAtEnd.WAIT,
     most: Annotated[
         int, typer.Option("--last", "-n", min=1, help="Show so many events, the last ones.")
     ] = 200,
@@ -136,9 +123,7 @@ def _show_open(
 
     if settings is None:
         raise ConfigurationError("--open needs the settings of the job: give --config")
-    if checkpoint is not None:
-        own = settings.state.model_copy(update={"checkpoint": checkpoint})
-        settings = settings.model_copy(update={"state": own})
+    settings = settings.with_checkpoint(checkpoint)
     report = read_state(settings, key, of_key_alone=True)
     report.of_key = [each for each in report.of_key or () if rule in (None, each.rule)]
     plans = state_text.plans_of(settings, report.position.committed)

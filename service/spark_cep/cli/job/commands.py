@@ -60,10 +60,7 @@ def state(
     from spark_cep.cli.job import state_text
     from spark_cep.pipeline.driver.commands.state_report import read_state
 
-    settings = load(config)
-    if checkpoint is not None:
-        own = settings.state.model_copy(update={"checkpoint": checkpoint})
-        settings = settings.model_copy(update={"state": own})
+    settings = load(config).with_checkpoint(checkpoint)
     report = read_state(settings, key)
     plans = {} if key is None else state_text.plans_of(settings, report.position.committed)
     if as_json:
@@ -94,11 +91,8 @@ def reset_clock(
     from spark_cep.pipeline.driver.commands import reset_clock as command
 
     wanted = None if to is None else resetting.moment(to)
-    settings = load(config)
+    settings = load(config).with_checkpoint(checkpoint)
     configure(settings.observability.log_level, settings.observability.log_format)
-    if checkpoint is not None:
-        own = settings.state.model_copy(update={"checkpoint": checkpoint})
-        settings = settings.model_copy(update={"state": own})
     done = command.reset_clock(settings, wanted)
     typer.echo(resetting.text(str(settings.state.checkpoint), done))
 
