@@ -66,6 +66,26 @@ def get(
             return error.code, error.read().decode(), error.headers
 
 
+def test_an_answer_leaves_in_one_piece(
+    server: HealthServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status, headers and body: a process that ends between two pieces would cut an answer."""
+    pieces: list[bytes] = []
+
+    def send(connection: socket.socket, data: bytes) -> int:
+        pieces.append(bytes(data))
+        connection.sendall(data)
+        return len(data)
+
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        monkeypatch.setattr(socket.socket, "send", send)
+        client.sendall(b"GET /readyz HTTP/1.0\r\n\r\n")
+        answer = client.makefile("rb").read()
+    assert pieces == [answer]
+    assert answer.startswith(b"HTTP/1.0 503 ")
+    assert json.loads(answer.rpartition(b"\r\n\r\n")[2]) == {"ok": False, "reason": "starting"}
+
+
 def test_start_is_alive_and_not_ready(health: Health, clock: Clock) -> None:
     """However long the start takes, it is alive; the start-up probe has its own patience."""
     clock.now += 3600

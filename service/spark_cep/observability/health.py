@@ -259,6 +259,9 @@ def _verdict(verdict: Verdict) -> tuple[str, dict[str, Any]]:
 
 
 class _Handler(WSGIRequestHandler):
+    # An answer leaves in one piece: an end of the process between two sends would cut it.
+    wbufsize = -1
+
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Probes and scrapes are not worth a line each."""
 
