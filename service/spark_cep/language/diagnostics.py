@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from spark_cep.cases.document.files import unknown_names
-from spark_cep.cases.document.loading import examine_cases
+from spark_cep.cases.document.loading import examine_cases, unknown_names
 from spark_cep.config.settings import problems_of_text
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import Problem, Span
