@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spark_cep.cases.document.loading import Case, CaseFile, read_file, unknown_names
 from spark_cep.errors import ConfigurationError
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.rules.rule_set import assemble
 from spark_cep.rules.sources.folder import OF_CASES, SUFFIXES, has_cases, read_rules, rule_files
-from spark_cep.testkit.inputs import Schema
+
+if TYPE_CHECKING:
+    from spark_cep.testkit.inputs import Schema
 
 _SCHEMA: Final = ".avsc"
 
