@@ -53,7 +53,10 @@ def _found(document: OpenDocument) -> Iterator[tuple[Severity, Problem]]:
         inputs = (each for one in rules for each in _unknown_inputs(document, one))
         for problem in (*found.problems, *inputs):
             yield Severity.ERROR, problem
-        for warning in found.warnings:
+        # With a problem in one of them, those of the others count all the same.
+        wrong = {problem.rule for problem in found.problems}
+        sound = (one for one in rules if wrong and one.rule.id not in wrong)
+        for warning in (*found.warnings, *(each for one in sound for each in one.warnings)):
             yield Severity.WARNING, warning
     for problem in _of_cases(path, document.text, rules):
         yield Severity.ERROR, problem
