@@ -11,23 +11,24 @@ from spark_cep.language.documents import Language, OpenDocument
 from spark_cep.language_server.protocol import Conversion
 
 TEXT = "a𝄞é: x\r\nb\u2028c: y\rd\n"
+Place = tuple[int, tuple[tuple[int, int], ...], tuple[int, int]]
 #: Offsets in the text, with the position in UTF-8, UTF-16, UTF-32, and ours.
-PLACES = [
-    (0, (0, 0), (0, 0), (0, 0), (0, 0)),
-    (2, (0, 5), (0, 3), (0, 2), (0, 2)),
-    (3, (0, 7), (0, 4), (0, 3), (0, 3)),
-    (8, (1, 0), (1, 0), (1, 0), (1, 0)),
-    (10, (1, 4), (1, 2), (1, 2), (2, 0)),
-    (15, (2, 0), (2, 0), (2, 0), (3, 0)),
-    (17, (3, 0), (3, 0), (3, 0), (4, 0)),
+PLACES: list[Place] = [
+    (0, ((0, 0), (0, 0), (0, 0)), (0, 0)),
+    (2, ((0, 5), (0, 3), (0, 2)), (0, 2)),
+    (3, ((0, 7), (0, 4), (0, 3)), (0, 3)),
+    (8, ((1, 0), (1, 0), (1, 0)), (1, 0)),
+    (10, ((1, 4), (1, 2), (1, 2)), (2, 0)),
+    (15, ((2, 0), (2, 0), (2, 0)), (3, 0)),
+    (17, ((3, 0), (3, 0), (3, 0)), (4, 0)),
 ]
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("encoding", lsp.PositionEncodingKind)
-def test_positions(place: tuple[int, ...], encoding: lsp.PositionEncodingKind) -> None:
+def test_positions(place: Place, encoding: lsp.PositionEncodingKind) -> None:
     """Each way, and back."""
-    offset, *theirs, ours = place
+    offset, theirs, ours = place
     kinds = (
         lsp.PositionEncodingKind.Utf8,
         lsp.PositionEncodingKind.Utf16,

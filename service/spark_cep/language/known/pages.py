@@ -78,7 +78,7 @@ ROW_FUNCTIONS: Final[Mapping[str, FunctionText]] = MappingProxyType(
 def function_texts() -> Mapping[str, FunctionText]:
     """The functions of the page on rules, by each of their names."""
     page = _page("rules.md").partition("\n### Functions\n")[2].partition("**Refused**")[0]
-    found = {}
+    found: dict[str, FunctionText] = {}
     for row in _ROW.finditer(page):
         cells = [each.strip().replace("\\|", "|") for each in _CELLS.split(row[2])]
         *arguments, meaning, example = cells
