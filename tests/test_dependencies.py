@@ -28,6 +28,7 @@ NOT_IMPORTED = {
 EXTRAS = {
     "sql": {"spark_cep/rules/sources/sql_table.py"},
     "dot": {"spark_cep/compiler/explain/dot_text.py"},
+    "lsp": {"spark_cep/language_server/protocol.py", "spark_cep/language_server/server.py"},
 }
 
 
