@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from spark_cep.language.diagnostics import diagnostics
 from spark_cep.language.hover import hover
+from spark_cep.language.known import pages
 from spark_cep.language.known.pages import check_texts, function_texts
 from spark_cep.language.known.signatures import is_function, signature
 from spark_cep.pattern.check_codes import Code
@@ -74,6 +77,13 @@ def test_the_code_of_a_diagnostic() -> None:
     assert found is not None
     assert "**compared-with-null**" in found.text
     assert "STRING" in found.text
+
+
+def test_the_texts_are_those_of_the_pages() -> None:
+    """CONTRIBUTING.md says how they are written again."""
+    docs = Path(__file__).parents[2] / "docs"
+    file = Path(pages.__file__).with_name("pages.json")
+    assert file.read_text("utf-8") == pages.written(pages.read_pages(docs))
 
 
 def test_all_is_explained() -> None:
