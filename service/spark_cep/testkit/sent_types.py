@@ -84,6 +84,16 @@ class SentTypes:
         return self._checked[shape]
 
 
+def columns_of(rule: Rule) -> list[str]:
+    """The columns that the expressions of a rule read, of any event, in the order in which they
+    stand in the rule."""
+    found: dict[str, None] = {}
+    for _, expression, _ in _places(rule):
+        names = {path[0] for path in _paths(expression)}
+        found |= dict.fromkeys(sorted(names, key=expression.canonical.find))
+    return list(found)
+
+
 def _problems(
     rule: Rule,
     place: str,
