@@ -80,7 +80,7 @@ def case_files(folder: Path) -> list[Path]:
 
 def _suite(file: CaseFile, given: Mapping[str | None, Schema]) -> Suite:
     rules = _rules(file)
-    problems = [problem for case in file.cases for problem in _unknown_names(case, rules)]
+    problems = [problem for case in file.cases for problem in unknown_names(case, rules)]
     if problems:
         raise ConfigurationError(f"{file.path}: {len(problems)} unknown names", problems)
     return Suite(file, rules, given or file.schemas or _beside(file.path, rules))
@@ -112,7 +112,8 @@ def _rule_file(path: Path) -> Path:
     return existing[0]
 
 
-def _unknown_names(case: Case, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
+def unknown_names(case: Case, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
+    """Problems of rules and steps that a case names and that there are not."""
     known = [one.rule.id for one in rules]
     if case.shape.rule is not None and case.shape.rule not in known:
         allowed = instead(case.shape.rule, known, "rules")

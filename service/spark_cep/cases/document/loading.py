@@ -88,12 +88,18 @@ def read_file(path: Path) -> list[CaseFile]:
 def read_text(path: Path, text: str) -> list[CaseFile]:
     """The cases in the text of a file: see :func:`read_file`."""
     source = shown_name(path)
-    files, problems = (_case_file if has_cases(path) else _rule_file)(path, text, source)
-    problems += _twice(files)
+    files, problems = examine_cases(path, text)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise ConfigurationError(f"{source}: {count}", problems)
     return files
+
+
+def examine_cases(path: Path, text: str) -> tuple[list[CaseFile], list[Problem]]:
+    """The cases of a file's text, and all its problems; see :func:`read_file`."""
+    examine = _case_file if has_cases(path) else _rule_file
+    files, problems = examine(path, text, shown_name(path))
+    return files, [*problems, *_twice(files)]
 
 
 def _case_file(path: Path, text: str, source: str) -> tuple[list[CaseFile], list[Problem]]:
