@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from spark_cep.cases.document.files import Suite
 from spark_cep.cases.document.loading import Case, CaseFile
 from spark_cep.cases.document.references import EventNames
 from spark_cep.cases.document.shape import NOTHING, CaseShape
+from spark_cep.cases.document.values import instant_text
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.documents.places import Mark, Places
@@ -94,7 +95,7 @@ def rules_of(trial: Trial) -> RuleSet:
     file = rule_file(trial.text, trial.file)
     if file.problems:
         raise RuleSetError(file.problems)
-    return assemble(file.rules)
+    return assemble(file.loaded)
 
 
 def chosen(trial: Trial, rules: RuleSet) -> LoadedRule | None:
@@ -119,12 +120,17 @@ def case_of(trial: Trial, schemas: Schemas) -> tuple[Case | None, list[TrialProb
     for place, row in enumerate(trial.rows):
         try:
             steps.append(step_of(row, schemas.columns(row.input, row.of_type)))
-        except _WrongCell as error:
+        except _CellOfRowError as error:
             problems.append(TrialProblem(str(error), place, error.column, error.help))
     if problems:
         return None, problems
     places = _places(trial)
-    data = {**head_of(trial), "start": _instant(trial), "events": steps, "expect": NOTHING}
+    data = {
+        **head_of(trial),
+        "start": instant_text(trial.start * 1_000),
+        "events": steps,
+        "expect": NOTHING,
+    }
     try:
         shape = CaseShape.model_validate(data)
     except ValidationError as error:
@@ -164,7 +170,7 @@ def step_of(row: Row, columns: Mapping[str, SqlType]) -> dict[str, Any] | str:
         try:
             send[name] = cell_value(text, columns.get(name))
         except CellError as error:
-            raise _WrongCell(name, f"`{name}`: {error}") from error
+            raise _CellOfRowError(name, f"`{name}`: {error}") from error
     step: dict[str, Any] = {"send": send}
     for key, value in (
         ("at", row.at), ("name", row.name), ("input", row.input), ("of_type", row.of_type)
@@ -174,25 +180,14 @@ def step_of(row: Row, columns: Mapping[str, SqlType]) -> dict[str, Any] | str:
     return step
 
 
-class _WrongCell(ValueError):
-    """A cell that cannot be read."""
+class _CellOfRowError(ValueError):
+    """A cell of a row cannot be read."""
 
     help = "a value as in YAML: a word, a number, true, 'text in quotes'"
 
     def __init__(self, column: str, message: str) -> None:
         super().__init__(message)
         self.column = column
-
-
-def schema_problem(schemas: Schemas) -> Iterator[TrialProblem]:
-    """Yield what is wrong with schemas."""
-    yield from schemas.problems
-
-
-def _instant(trial: Trial) -> str:
-    from spark_cep.cases.document.values import instant_text
-
-    return instant_text(trial.start * 1_000)
 
 
 def _places(trial: Trial) -> Places:

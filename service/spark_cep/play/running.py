@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from spark_cep.cases.document.values import relative
 from spark_cep.cases.running.case_run import CaseRun, run_case
-from spark_cep.cases.running.found import FoundResult, found_results, micros_of
+from spark_cep.cases.running.found import micros_of
 from spark_cep.compiler.explain.drawing import Drawing, draw
 from spark_cep.compiler.explain.row_pattern_drawing import draw_program
 from spark_cep.compiler.row_pattern import plan_query
@@ -21,7 +20,6 @@ from spark_cep.play.reading import Schemas, case_of, chosen, rules_of, suite_of
 from spark_cep.play.spans import Spans
 from spark_cep.play.trial import MOST_KEYS, Trial
 from spark_cep.play.view import Frame, Played, RowResult, TrialProblem
-from spark_cep.testkit.rule_test import RuleTest
 from spark_cep.testkit.sent_types import columns_of
 from spark_cep.why.account import Account
 from spark_cep.why.text import verdict_lines
@@ -75,7 +73,7 @@ def _result(trial: Trial, found: Played, run: CaseRun, problems: Sequence[TrialP
     assert found.drawn is not None
     kit, start = run.kit, trial.start * 1_000
     every = kit.keys(rule=found.rule)
-    keys = _first(run, every)
+    keys = every[:MOST_KEYS]
     accounts = [kit.why(key, rule=found.rule).account for key in keys]
     rows = dict(enumerate(trial.event_rows))
     frames = Frames(start, found.drawn, rows, _clocks(run)).of(accounts)
@@ -85,18 +83,13 @@ def _result(trial: Trial, found: Played, run: CaseRun, problems: Sequence[TrialP
     return replace(
         found,
         frames=tuple(frames),
-        spans=tuple(Spans(run, frames).all_spans()),
+        spans=tuple(Spans(run, frames, rows).all_spans()),
         rows=dict(_rows(run, frames, rows)),
         verdicts={each.key: _verdict(each) for each in accounts},
         problems=tuple(problems),
         notes=tuple(notes),
         now=micros_of(kit.now),
     )
-
-
-def _first(run: CaseRun, keys: Sequence[str | None]) -> list[str | None]:
-    """The keys whose accounts are shown."""
-    return list(keys)[:MOST_KEYS]
 
 
 def _clocks(run: CaseRun) -> dict[int, int]:

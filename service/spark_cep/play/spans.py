@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from spark_cep.cases.running.case_run import CaseRun
-from spark_cep.cases.running.found import FoundResult, found_results
+from spark_cep.cases.running.found import FoundResult, found_results, micros_of
 from spark_cep.errors import printable
 from spark_cep.play.view import Frame, SpanKind, TimeSpan
 
@@ -17,15 +17,16 @@ _KINDS: Final = (
     ("timeouts", SpanKind.TIMEOUT, "at"),
     ("partial_matches", SpanKind.OPEN, "until"),
 )
-_APART: Final = ("rule", "version", "start")
+_APART: Final = ("rule", "version", "start", "key")
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Makes the spans of a run."""
+    """Makes the spans of a run. ``rows``: the row of each event."""
 
     run: CaseRun
     frames: Sequence[Frame]
+    rows: Mapping[int, int]
 
     def all_spans(self) -> Iterator[TimeSpan]:
         """The spans of all kinds."""
@@ -36,42 +37,22 @@ class Spans:
 
     def _span(self, result: FoundResult, kind: SpanKind, number: int, end: int | None) -> TimeSpan:
         key = result.value("key")
-        numbers = sorted(
-            {
-                each
-                for name in result.values
-                if name.startswith("steps.")
-                for each in result.value(name)
-            }
-        )
-        times = {event.number: event.time for event in self.run.events}
-        start = result.value("start")
-        if start is None:
-            from spark_cep.cases.running.found import micros_of
-
-            start = min((micros_of(times[each]) for each in numbers), default=end or self.run.start)
-        title = f"{kind.value} {number}" + ("" if key is None else f", key {key}")
+        steps = [name for name in result.values if name.startswith("steps.")]
+        taken = {each for name in steps for each in result.value(name)}
+        times = [micros_of(self.run.events[each].time) for each in taken]
+        title = f"{kind.value} {number}" + ("" if key is None else f", key {printable(key)}")
         lines = tuple(
-            printable(f"{name.removeprefix('measures.')}: {result.shown(name)}")
+            printable(f"{name.partition('.')[2] or name}: {result.shown(name)}")
             for name in result.all_names
-            if name not in _APART and name != "key"
+            if name not in _APART
         )
-        return TimeSpan(kind, key, start, end, self._frame(key, numbers, kind, end), title, lines)
-
-    def _frame(
-        self, key: str | None, numbers: Sequence[int], kind: SpanKind, end: int | None
-    ) -> int | None:
-        """The frame at the end of a span: of its deadline, or of its last event."""
-        mine = [(place, frame) for place, frame in enumerate(self.frames) if frame.key == key]
-        if kind is SpanKind.TIMEOUT:
-            at = [place for place, frame in mine if frame.row is None and frame.time == end]
-            return at[0] if at else self._by_time(mine, end)
-        if kind is SpanKind.MATCH:
-            return self._by_time(mine, end)
-        last = max((self.run.events[each].number for each in numbers), default=None)
-        rows = [place for place, frame in mine if frame.row is not None]
-        return rows[-1] if rows and last is not None else None
-
-    @staticmethod
-    def _by_time(frames: Sequence[tuple[int, Frame]], end: int | None) -> int | None:
-        return next((place for place, frame in reversed(frames) if frame.time == end), None)
+        rows = {self.rows[each] for each in taken}
+        mine = [(place, each) for place, each in enumerate(self.frames) if each.key == key]
+        if kind is SpanKind.OPEN:
+            at = [place for place, each in mine if each.row in rows]
+        else:
+            at = [place for place, each in mine if each.time == end]
+            deadlines = [place for place in at if self.frames[place].row is None]
+            at = (deadlines if kind is SpanKind.TIMEOUT else []) or at
+        start = min(times, default=end if end is not None else self.run.start)
+        return TimeSpan(kind, key, start, end, at[-1] if at else None, title, lines)

@@ -79,8 +79,8 @@ class TimeSpan:
 @dataclass(frozen=True, slots=True)
 class RowResult:
     """The fate of an event of the table. ``state``: in a word or two; ``frame``: its place among
-    the frames, where it has one; ``key``: with that; ``at``: its time, from the beginning; ``time``:
-    in microseconds since 1970."""
+    the frames, where it has one, and its ``key`` then; ``at``: its time, from the beginning;
+    ``time``: in microseconds since 1970."""
 
     state: str
     frame: int | None
