@@ -60,6 +60,7 @@ class OpenDocument:
         language: What it is; :func:`language_of` tells.
         types: The record types of the events, where they are known: columns and types are then
             checked and completed.
+        docs: What the schemas say of the fields of records, by ``record.field``.
         rules: The rules that test cases are about, where they are known.
     """
 
@@ -67,6 +68,7 @@ class OpenDocument:
     text: str
     language: Language
     types: EventTypes = field(default_factory=lambda: MappingProxyType({}))
+    docs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     rules: tuple[LoadedRule, ...] = ()
 
     @cached_property

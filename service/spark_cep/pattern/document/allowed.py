@@ -20,7 +20,9 @@ COMMENT = re.compile(
     r"(?:^|(?<=\s))(?P<sign>#|--)\s*spark-cep:\s*allow\s+(?P<codes>[\w-]+(?:\s*,\s*[\w-]+)*)"
     r"(?:\s+because\s+(?P<reason>\S.*?))?\s*$"
 )
-_FORM = "`# spark-cep: allow CODE because REASON`"
+WITHOUT_REASON = "REASON"
+"""Stands for a reason in the form of a comment, and is none."""
+_FORM = f"`# spark-cep: allow CODE because {WITHOUT_REASON}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ def read_comments(places: Places) -> tuple[Allowed, ...]:
             continue
         codes = tuple(re.split(r"\s*,\s*", match["codes"]))
         span = Span(number + 1, match.start("sign") + 1, match.end() - match.start("sign"))
-        found.append(Allowed(codes, match["reason"], span))
+        reason = None if match["reason"] == WITHOUT_REASON else match["reason"]
+        found.append(Allowed(codes, reason, span))
     return tuple(found)
 
 
