@@ -38,6 +38,7 @@ class Guard:
         self._most_bytes = most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or let the application do so."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
@@ -58,7 +59,11 @@ class Guard:
         is_read = scope["type"] == "http" and scope["method"] in _SAFE
         if origin is None:
             from_elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
-            return "requests of other sites are not answered" if from_elsewhere and not is_read else None
+            return (
+                "requests of other sites are not answered"
+                if from_elsewhere and not is_read
+                else None
+            )
         if origin.lower() != f"http://{host}":
             return "requests of other sites are not answered"
         return None

@@ -34,7 +34,9 @@ class RuleEditor:
         explain: Gives the meaning of what stands there.
     """
 
-    def __init__(self, changed: Callable[[str], None], complete: Complete, explain: Explain) -> None:
+    def __init__(
+        self, changed: Callable[[str], None], complete: Complete, explain: Explain
+    ) -> None:
         self._told = ""
         self._changed = changed
         self.code = ui.codemirror(indent="  ", on_change=lambda event: self._new(event.value))

@@ -1,4 +1,4 @@
-"""The timeline: a line for each key, with its events, matches, timeouts and open partial matches."""
+"""The timeline: a line for each key, with its events, matches, timeouts and what is open."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ class Timeline:
         """Show the time of a frame."""
         at = None if frame is None else self._seconds(frame.time)
         line = [] if at is None else [{"xAxis": at}]
-        self.chart.run_chart_method("setOption", {"series": [{"id": "now", "markLine": {"data": line}}]})
+        self.chart.run_chart_method(
+            "setOption", {"series": [{"id": "now", "markLine": {"data": line}}]}
+        )
 
     def _draw(self) -> None:
         options = self._options()
