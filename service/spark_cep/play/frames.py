@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_cep.cases.document.values import relative
 from spark_cep.compiler.explain.drawing import Drawing
 from spark_cep.compiler.plan import StateKind
+from spark_cep.errors import printable
 from spark_cep.play.view import Fate, Frame, Token
+from spark_cep.testkit.results import SentEvent
 from spark_cep.why.account import Account, EndReason, EventState, Moment, PartialEnding
 from spark_cep.why.text import ending_text, moment_lines, values_text
 
@@ -26,11 +28,12 @@ _OUT_OF_TIME = (EndReason.WINDOW, EndReason.GAP)
 @dataclass
 class Frames:
     """Makes frames. ``start``: of the trial, in microseconds since 1970; ``drawn``: the automaton;
-    ``rows``: by the number of an event as it was sent, its row; ``clocks``: by that number, the
-    clock when it came."""
+    ``sent``: the events, by number; ``rows``: the row of each; ``clocks``: the clock when it
+    came."""
 
     start: int
     drawn: Drawing
+    sent: Sequence[SentEvent]
     rows: Mapping[int, int]
     clocks: Mapping[int, int]
 
@@ -58,10 +61,10 @@ class Frames:
             title = "the time passes"
         else:
             kind = f"{event.type.rpartition('.')[2]}: " if event.type else ""
-            title = f"{kind}{values_text(event.values)}"
+            title = printable(f"{kind}{values_text(self.sent[event.at.offset].values)}")
         state = "" if moment.state is None else _WORDS[moment.state]
         _, *lines = moment_lines(moment)
-        said = tuple(line.removeprefix("    ") for line in lines)
+        said = tuple(printable(line.removeprefix("    ")) for line in lines)
         at = relative(time, self.start)
         return Frame(time, at, account.key, row, state, title, said, tokens, moment.matches)
 
@@ -125,8 +128,8 @@ class _Walk:
             places = self._of(StateKind.FINAL) or places
         elif ending is not None and ending.reason is EndReason.NOT:
             places = self._of(StateKind.STOP)[:1] or places
-        said = "" if ending is None else f" – {ending_text(ending)}"
-        return Token(number, places, fate, moved, parent, held + said)
+        said = "" if ending is None else ending_text(ending)
+        return Token(number, places, fate, moved, parent, held, said)
 
     @property
     def _start(self) -> tuple[int, ...]:

@@ -149,7 +149,9 @@ def _schemas(files: Sequence[GivenFile]) -> dict[str, str]:
 
 
 def _indented(schema: str) -> str:
-    """A schema in the form in which a person reads it."""
+    """A schema in the form in which a person reads it; one with lines has that."""
+    if "\n" in schema.strip():
+        return schema
     try:
         return json.dumps(json.loads(schema), indent=2)
     except ValueError:

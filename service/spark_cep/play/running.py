@@ -76,7 +76,7 @@ def _result(trial: Trial, found: Played, run: CaseRun, problems: Sequence[TrialP
     keys = every[:MOST_KEYS]
     accounts = [kit.why(key, rule=found.rule).account for key in keys]
     rows = dict(enumerate(trial.event_rows))
-    frames = Frames(start, found.drawn, rows, _clocks(run)).of(accounts)
+    frames = Frames(start, found.drawn, run.events, rows, _clocks(run)).of(accounts)
     notes = [printable(f"{each.message}: {each.allowed}") for each in kit.warnings]
     if len(every) > len(keys):
         notes.append(f"the first {len(keys)} of {len(every)} keys are shown")

@@ -23,14 +23,15 @@ class Fate(StrEnum):
 class Token:
     """A partial match in the drawing. ``places``: the numbers of the drawn states at which it
     stands; ``parent``: the number of the one that it has parted from; ``moved``: it has taken the
-    event; ``text``: the events that it holds, and the reason of its end."""
+    event; ``held``: the events that it has taken, by step; ``ending``: why it has ended."""
 
     number: int
     places: tuple[int, ...]
     fate: Fate
     moved: bool
     parent: int | None
-    text: str
+    held: str
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,10 +34,11 @@ class Worker:
 
     Args:
         seconds: The time that one piece may take.
+        first: What the process does before all else, so that no piece has to wait for it.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float, first: Callable[[], object]) -> None:
+        self._seconds, self._first = seconds, first
         self._busy = asyncio.Lock()
         self._process: Any = None
         self._connection: Connection | None = None
@@ -71,7 +72,7 @@ class Worker:
             return self._connection
         self.close()
         mine, its = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_serve, args=(its,), daemon=True)
+        self._process = _CONTEXT.Process(target=_serve, args=(its, self._first), daemon=True)
         self._process.start()
         its.close()
         self._connection = mine
@@ -96,14 +97,10 @@ class Worker:
         return result
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, first: Callable[[], object]) -> None:
     """Do work until the other side is gone."""
-    from spark_cep.play.beginning import beginning
-    from spark_cep.play.running import played
-
-    for trial in beginning():
-        played(trial)  # loads, or compiles, what runs rules
     try:
+        first()
         connection.send(_READY)
         while True:
             function, given = connection.recv()

@@ -85,10 +85,10 @@ class SentTypes:
 
 
 def columns_of(rule: Rule) -> list[str]:
-    """The columns that the expressions of a rule read, of any event, in the order in which they
+    """The columns that a rule reads of any event: those of its key, then in the order in which they
     stand in the rule."""
     found: dict[str, None] = {}
-    for _, expression, _ in _places(rule):
+    for expression in (*rule.key, *(expression for _, expression, _ in _places(rule))):
         names = {path[0] for path in _paths(expression)}
         found |= dict.fromkeys(sorted(names, key=expression.canonical.find))
     return list(found)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from nicegui import ui
 from nicegui.element import Element
 
 from spark_cep.compiler.explain.drawing import Drawing
-from spark_cep.compiler.explain.mermaid_text import mermaid_text
+from spark_cep.compiler.explain.mermaid_text import mermaid_states
 from spark_cep.play.view import Token
 
 # The element's package registers Mermaid, which automaton.js imports.
@@ -28,8 +27,7 @@ class Automaton(Element, component="automaton.js"):
 
     def draw(self, drawing: Drawing | None) -> None:
         """Draw another automaton. What holds for the whole rule stands elsewhere."""
-        text = "" if drawing is None else mermaid_text([replace(drawing, title=" ", notes=())])
-        self._props["drawing"] = text
+        self._props["drawing"] = "" if drawing is None else mermaid_states(drawing)
 
     def place(self, tokens: Sequence[Token]) -> None:
         """Move the partial matches to where they stand."""
@@ -47,5 +45,5 @@ def _data(token: Token) -> dict[str, Any]:
         "fate": token.fate.value,
         "moved": token.moved,
         "parent": token.parent,
-        "text": token.text,
+        "text": " – ".join(filter(None, (token.held, token.ending))),
     }

@@ -54,6 +54,7 @@ class Page:
         self._trials = tuple(trials)
         self._trial = trials[0]
         self._version = 0
+        self._is_dark = False
         self._columns: tuple[str, ...] = ()
         self._dark = ui.dark_mode(None)
         self._body = ui.element("div").classes("play-page")
@@ -75,7 +76,7 @@ class Page:
             self._upload = ui.upload(
                 multiple=True, auto_upload=True, max_total_size=MOST_BYTES,
                 on_multi_upload=self._open, on_rejected=lambda: self._say(_TOO_LARGE),
-            ).classes("hidden").mark("upload")  # fmt: skip
+            ).classes("play-hidden").mark("upload")  # fmt: skip
             open_ = ui.button("Open…", icon="folder_open").props("flat dense no-caps")
             open_.on("click", js_handler=f"() => getElement({self._upload.id}).pickFiles()")
             open_.tooltip(
@@ -297,14 +298,20 @@ class Page:
         self._settings.rules(result.rules, result.rule)
         kinds = [each.kind.value for each in result.spans]
         counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-        said = [f"{count} {kind}" for kind, count in counts.items()]
+        said = [
+            f"{count} {_several(kind) if count > 1 else kind}" for kind, count in counts.items()
+        ]
         self._counts.set_text(", ".join(said) or ("no match" if result.frames else ""))
 
     def _moved(self, frame: Frame | None) -> None:
         self._timeline.point(frame)
         self._table.point(None if frame is None else frame.row)
 
+    def _other_colours(self) -> None:
+        self._dark.set_value(not self._is_dark)
+
     def _colours(self, *, dark: bool) -> None:
+        self._is_dark = dark
         self._editor.dark(dark)
         self._schema.set_theme("githubDark" if dark else "githubLight")
         self._stepper.automaton.dark(dark)
@@ -314,6 +321,10 @@ class Page:
 _TOO_LARGE: Final = (
     f"at most {MOST_BYTES >> 20} MiB can be opened; spark-cep backtest runs files of any size"
 )
+
+
+def _several(kind: str) -> str:
+    return {"match": "matches", "timeout": "timeouts"}.get(kind, kind)
 
 
 def _packed(files: Mapping[str, str]) -> bytes:

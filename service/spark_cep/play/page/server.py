@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
@@ -13,6 +14,7 @@ from fastapi import FastAPI
 from nicegui import ui
 
 from spark_cep.errors import StartError
+from spark_cep.play.beginning import check_beginning, run_beginning
 from spark_cep.play.opening import MOST_BYTES
 from spark_cep.play.page.guard import LOCAL, Guard
 from spark_cep.play.page.page import Page, Workers
@@ -26,7 +28,11 @@ _HERE: Final = Path(__file__).parent
 #: Tells Python which colours the browser shows, also where these are the system's.
 _TELL_COLOURS: Final = """
 <script>
-  const tellColours = () => emitEvent("play-dark", document.body.classList.contains("body--dark"));
+  let told = null;
+  const tellColours = () => {
+    const dark = document.body.classList.contains("body--dark");
+    if (dark !== told) emitEvent("play-dark", (told = dark));
+  };
   window.addEventListener("load", () => {
     new MutationObserver(tellColours).observe(document.body, { attributeFilter: ["class"] });
     const wait = () => (window.socket?.connected ? tellColours() : setTimeout(wait, 50));
@@ -43,7 +49,9 @@ def serve(
 
     Raises StartError where the port cannot be had.
     """
-    workers = Workers(Worker(SECONDS_OF_CHECK), Worker(SECONDS_OF_RUN))
+    workers = Workers(
+        Worker(SECONDS_OF_CHECK, check_beginning), Worker(SECONDS_OF_RUN, run_beginning)
+    )
     style = (_HERE / "style.css").read_text("utf-8")
 
     @ui.page("/")
@@ -54,14 +62,19 @@ def serve(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        beginning = [
+            asyncio.create_task(each.begin()) for each in (workers.checking, workers.running)
+        ]
         try:
             yield
         finally:
+            for each in beginning:
+                each.cancel()
             workers.checking.close()
             workers.running.close()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    ui.run_with(app, title="spark-cep play", dark=None, show_welcome_message=False)
+    ui.run_with(app, title="spark-cep play", dark=None, tailwind=False, show_welcome_message=False)
     names = [host] if host not in (*LOCAL, *_ALL_ADDRESSES) else []
     config = uvicorn.Config(app, host=host, port=port, log_level="warning")
     try:

@@ -157,7 +157,8 @@ class Stepper:
             for token in tokens[:_MOST_LISTED]:
                 with ui.element("div").classes("play-partial"):
                     ui.label(str(token.number)).classes(f"play-badge {_class(token.fate)}")
-                    ui.label(token.text)
+                    ui.label(token.held)
+                    ui.label(token.fate.value).classes("play-fate")
             if len(tokens) > _MOST_LISTED:
                 ui.label(f"and {len(tokens) - _MOST_LISTED} more")
 
