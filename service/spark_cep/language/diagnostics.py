@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from spark_cep.cases.document.files import unknown_names
-from spark_cep.cases.document.loading import examine_cases
+from spark_cep.cases.document.loading import examine_cases, unknown_names
 from spark_cep.config.settings import problems_of_text
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import Problem, Span
@@ -45,30 +44,39 @@ def _found(document: OpenDocument) -> Iterator[tuple[Severity, Problem]]:
         for problem in problems_of_text(path, document.text):
             yield Severity.ERROR, problem
         return
-    if document.language is Language.RULES or document.language is Language.SQL:
-        rules = rules_in(document)
-        found = findings_of(rules, lambda one: records_of(document, one))
-        for problem in found.problems:
+    if document.language is Language.CASES:
+        rules: Sequence[LoadedRule] = document.rules
+    else:
+        read = rules_in(document)
+        rules = read.loaded
+        found = findings_of(read, lambda one: records_of(document, one))
+        inputs = (each for one in rules for each in _unknown_inputs(document, one))
+        for problem in (*found.problems, *inputs):
             yield Severity.ERROR, problem
-        for one in rules.loaded:
-            for problem in _unknown_inputs(document, one):
-                yield Severity.ERROR, problem
-        for warning in found.warnings:
+        # With a problem in one of them, those of the others count all the same.
+        wrong = {problem.rule for problem in found.problems}
+        sound = (one for one in rules if wrong and one.rule.id not in wrong)
+        for warning in (*found.warnings, *(each for one in sound for each in one.warnings)):
             yield Severity.WARNING, warning
-    files, problems = examine_cases(path, document.text)
-    cases = [case for file in files for case in file.cases] if document.rules else []
-    problems += (each for case in cases for each in unknown_names(case, document.rules))
-    for problem in problems:
+    for problem in _of_cases(path, document.text, rules):
         yield Severity.ERROR, problem
+
+
+def _of_cases(path: Path, text: str, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
+    """What is wrong with test cases, and the rules and steps that they name and there are not."""
+    files, problems = examine_cases(path, text)
+    yield from problems
+    for file in files:
+        mine = [one for one in rules if file.rule in (None, one.rule.id)]
+        for case in file.cases if mine else ():
+            yield from unknown_names(case, mine)
 
 
 def _unknown_inputs(document: OpenDocument, loaded: LoadedRule) -> Iterator[Problem]:
     """Problems of inputs that a rule names and that there are not, where inputs are known."""
-    inputs = [name for name in document.types if name is not None]
-    if not inputs:
-        return
-    for number, name in enumerate(loaded.rule.events):
-        if name not in inputs:
+    inputs = document.inputs
+    for number, name in enumerate(loaded.rule.events if inputs is not None else ()):
+        if inputs is not None and name not in inputs:
             message, allowed = f"there is no input `{name}`", instead(name, inputs, "inputs")
             if loaded.rule.query is not None:
                 yield at_input(loaded, message, allowed)

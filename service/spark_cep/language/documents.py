@@ -62,6 +62,7 @@ class OpenDocument:
             checked and completed.
         docs: What the schemas say of the fields of records, by ``record.field``.
         rules: The rules that test cases are about, where they are known.
+        inputs: The inputs that there are, where they are known: no rule may name another one.
     """
 
     name: str
@@ -70,6 +71,14 @@ class OpenDocument:
     types: EventTypes = field(default_factory=lambda: MappingProxyType({}))
     docs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     rules: tuple[LoadedRule, ...] = ()
+    inputs: tuple[str, ...] | None = None
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of inputs that are known."""
+        if self.inputs is not None:
+            return list(self.inputs)
+        return [name for name in self.types if name is not None]
 
     @cached_property
     def lines(self) -> tuple[str, ...]:

@@ -120,8 +120,7 @@ def _in_statement(
 ) -> Iterator[Completion]:
     clause = statement.clause
     if clause == "FROM":
-        inputs = (name for name in document.types if name is not None)
-        yield from _listed(inputs, Kind.VALUE, word, "input")
+        yield from _listed(document.input_names, Kind.VALUE, word, "input")
     elif clause == "AFTER":
         yield from _listed(_SKIPS, Kind.KEYWORD, word)
         yield from _listed(statement.variables, Kind.STEP, word, "variable")

@@ -30,8 +30,7 @@ def named_values(document: OpenDocument, place: Place) -> Iterator[Named]:
     if last in ("of_type", "record"):
         yield from _listed(record_names(document.records()), Kind.VALUE, "record type")
     elif last == "input" or path[:1] == ("events",):
-        inputs = [name for name in document.types if name is not None]
-        yield from _listed(inputs, Kind.VALUE, "input")
+        yield from _listed(document.input_names, Kind.VALUE, "input")
     elif last in ("skip_to_first", "skip_to_last"):
         yield from _listed(step_names(place.around), Kind.STEP, "step")
     elif path[:2] == ("emit", "events") or last == "event_time":

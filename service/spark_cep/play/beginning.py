@@ -9,7 +9,7 @@ from spark_cep.play.running import played
 from spark_cep.play.trial import OF_ALL, Row, RowKind, Trial
 
 _STEPS: Final = """\
-# Three or more failed logins of one user, then one that succeeds, within a minute.
+# Three or more failed logins of a user, then one that succeeds.
 id: brute-force
 version: 1
 key: user

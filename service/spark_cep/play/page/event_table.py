@@ -42,7 +42,7 @@ class EventTable:
         self._results: Mapping[int, RowResult] = {}
         self._wrong: Mapping[int, str] = {}
         self._now: int | None = None
-        self.grid = ui.aggrid(self._options(), theme="balham").classes("play-grid").mark("events")
+        self.grid = ui.aggrid(self._options(), theme="balham").classes("play-grid")
         self.grid.on("cellValueChanged", self._edited)
         self.grid.on("cellFocused", self._focused)
 

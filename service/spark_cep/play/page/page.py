@@ -71,22 +71,22 @@ class Page:
         with ui.header(elevated=False).classes("play-header"):
             ui.label("spark-cep play").classes("play-name")
             self._cases = ui.select({}, on_change=lambda event: self._chosen(event.value))
-            self._cases.classes("play-cases").props("dense options-dense borderless").mark("cases")
-            self._status = ui.label().classes("play-status").mark("status")
+            self._cases.classes("play-cases").props("dense options-dense borderless")
+            self._status = ui.label().classes("play-status")
             self._upload = ui.upload(
                 multiple=True, auto_upload=True, max_total_size=MOST_BYTES,
                 on_multi_upload=self._open, on_rejected=lambda: self._say(_TOO_LARGE),
-            ).classes("play-hidden").mark("upload")  # fmt: skip
+            ).classes("play-hidden")  # fmt: skip
             open_ = ui.button("Open…", icon="folder_open").props("flat dense no-caps")
             open_.on("click", js_handler=f"() => getElement({self._upload.id}).pickFiles()")
             open_.tooltip(
                 "Rules, test cases, schemas, or recorded events: JSON lines, CSV, Avro, Parquet"
             )
             share = ui.button("Share", icon="ios_share", on_click=self._share)
-            share.props("flat dense no-caps").mark("share")
+            share.props("flat dense no-caps")
             share.tooltip("A file with the rule and this case, for spark-cep test")
             dark = ui.button(icon="contrast", on_click=self._dark.toggle)
-            dark.props("flat dense round").tooltip("light or dark").mark("dark")
+            dark.props("flat dense round").tooltip("light or dark")
 
     def _left(self) -> None:
         with ui.element("section").classes("play-card play-text"):
@@ -105,7 +105,7 @@ class Page:
                     self._schema = ui.codemirror(
                         language="JSON", indent="  ", on_change=lambda e: self._new_schema(e.value)
                     )
-                    self._schema.classes("play-editor").mark("schema")
+                    self._schema.classes("play-editor")
             self._problems = ProblemList(self._editor_go_to)
         with ui.element("section").classes("play-card play-events"):
             with ui.element("div").classes("play-bar"):
@@ -128,14 +128,14 @@ class Page:
                         ui.element("i").style(f"background: {colour}")
                         ui.label(name)
                 ui.space()
-                self._counts = ui.label().classes("play-counts").mark("counts")
+                self._counts = ui.label().classes("play-counts")
             with ui.element("div").classes("play-scroll"):
                 self._timeline = Timeline(self._stepper.go)
 
     @staticmethod
     def _bar_button(icon: str, name: str, clicked: Callable[[], Any]) -> None:
         button = ui.button(name, icon=icon, on_click=clicked)
-        button.props("flat dense no-caps size=sm").mark(f"add-{name}")
+        button.props("flat dense no-caps size=sm")
 
     # What a person does.
 

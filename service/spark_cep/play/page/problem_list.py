@@ -18,7 +18,7 @@ class ProblemList:
 
     def __init__(self, go_to: Callable[[Position], None]) -> None:
         self._go_to = go_to
-        self._box = ui.element("div").classes("play-problems").mark("problems")
+        self._box = ui.element("div").classes("play-problems")
 
     def show(
         self,

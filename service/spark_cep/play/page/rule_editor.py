@@ -40,7 +40,7 @@ class RuleEditor:
         self._told = ""
         self._changed = changed
         self.code = ui.codemirror(indent="  ", on_change=lambda event: self._new(event.value))
-        self.code.classes("play-editor").mark("rule")
+        self.code.classes("play-editor")
         self._assistance = _Assistance(self.code, complete, explain)
 
     def set(self, text: str, *, in_sql: bool) -> None:

@@ -20,7 +20,7 @@ class SettingsMenu:
     def __init__(self, changed: Callable[[Mapping[str, Any]], None]) -> None:
         self._changed = changed
         self._trial: Trial | None = None
-        button = ui.button("case", icon="tune").props("flat dense no-caps size=sm").mark("settings")
+        button = ui.button("case", icon="tune").props("flat dense no-caps size=sm")
         with (
             button,
             ui.menu().props("no-parent-event=false"),
@@ -62,7 +62,7 @@ class SettingsMenu:
             if wrong(text) is None and self._trial is not None:
                 self._changed({name: read(text)})
 
-        field = ui.input(label, validation=wrong).props("dense").mark(f"setting-{name}")
+        field = ui.input(label, validation=wrong).props("dense")
         field.on("blur", left)
         field.on("keydown.enter", left)
         return field

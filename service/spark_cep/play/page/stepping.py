@@ -39,12 +39,12 @@ class Stepper:
                 self._slider = ui.slider(
                     min=0, max=0, step=1, on_change=lambda e: self._slid(e.value)
                 )
-                self._slider.classes("play-slider").props("dense").mark("step")
+                self._slider.classes("play-slider").props("dense")
                 self._count = ui.label().classes("play-count")
                 self._key = ui.select([_ALL], value=_ALL, on_change=self._filtered)
-                self._key.classes("play-key").props("dense options-dense borderless").mark("key")
-            self._title = ui.label().classes("play-title").mark("title")
-            self._why = ui.label().classes("play-why").mark("why")
+                self._key.classes("play-key").props("dense options-dense borderless")
+            self._title = ui.label().classes("play-title")
+            self._why = ui.label().classes("play-why")
             self._partials = ui.element("div").classes("play-partials")
         self._places: list[int] = []
         self._keys: list[str | None] = []
@@ -52,7 +52,7 @@ class Stepper:
     @staticmethod
     def _button(icon: str, name: str, clicked: Callable[[], None]) -> ui.button:
         button = ui.button(icon=icon, on_click=clicked).props("flat dense round size=sm")
-        return button.tooltip(name).mark(name)
+        return button.props(f"aria-label={name}").classes(f"play-{name}")
 
     @property
     def _shown(self) -> list[int]:

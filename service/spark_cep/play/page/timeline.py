@@ -52,7 +52,7 @@ class Timeline:
         self._pointed = pointed
         self._played, self._start, self._dark = Played(), 0, False
         self._at: int | None = None
-        self.chart = ui.echart({"series": []}).classes("play-timeline").mark("timeline")
+        self.chart = ui.echart({"series": []}).classes("play-timeline")
         self.chart.on("componentClick", self._clicked, ["data"])
 
     def show(self, played: Played, start: int) -> None:
@@ -88,7 +88,7 @@ class Timeline:
         grid_line = {"lineStyle": {"color": _GRID[self._dark]}}
         return {
             "animation": False,
-            "grid": {"left": 8, "right": 18, "top": 8, "bottom": 8, "containLabel": True},
+            "grid": {"left": 8, "right": 30, "top": 8, "bottom": 8, "containLabel": True},
             "tooltip": {"renderMode": "richText", "confine": True, "textStyle": {"fontSize": 11},
                         ":formatter": "(params) => params.data.text"},
             "xAxis": {"type": "value", "axisLabel": {**text, ":formatter": _SECONDS,
