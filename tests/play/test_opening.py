@@ -10,7 +10,8 @@ import pytest
 
 from spark_cep.cases.document.shape import CaseStepShape
 from spark_cep.errors import ConfigurationError
-from spark_cep.play.opening import MOST_BYTES, GivenFile, opened
+from spark_cep.play.given_files import MOST_BYTES, GivenFile
+from spark_cep.play.opening import opened
 from spark_cep.play.running import played
 from spark_cep.play.trial import MOST_ROWS, OF_ALL, Row, RowKind, Trial
 from tests.play.trials import PAIR, event, trial

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from spark_cep.cli.main import app
 from spark_cep.errors import ConfigurationError
 from spark_cep.play.beginning import beginning
-from spark_cep.play.opening import GivenFile, opened
+from spark_cep.play.given_files import GivenFile
+from spark_cep.play.opening import opened
 from spark_cep.play.sharing import shared
 from spark_cep.play.trial import Row, RowKind, Trial
 from tests.play.trials import NOT, PAIR, SQL, clock, event, trial

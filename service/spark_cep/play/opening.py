@@ -20,38 +20,17 @@ from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
 from spark_cep.pattern.document.sql_file import read_sql_file
 from spark_cep.play.case_place import without_cases
 from spark_cep.play.cells import cell_texts
+from spark_cep.play.given_files import MOST_BYTES, GivenFile
 from spark_cep.play.reading import Schemas
+from spark_cep.play.recorded_rows import recorded_rows
 from spark_cep.play.trial import MOST_ROWS, OF_ALL, Row, RowKind, Trial
 from spark_cep.rules.sources.folder import SUFFIXES as RULE_SUFFIXES
 from spark_cep.rules.sources.folder import has_cases
 
-MOST_BYTES: Final = 8 << 20
-"""Most bytes of all files that are opened together."""
 _MOST_FILES: Final = 20
 _SCHEMA: Final = ".avsc"
 _ZIP: Final = ".zip"
 _RULE_IN_JSON: Final = re.compile(r'^\s*\{[^{\[]*"(id|pattern|sql)"\s*:')
-
-
-@dataclass(frozen=True)
-class GivenFile:
-    """A file's name and content."""
-
-    name: str
-    content: bytes
-
-    @property
-    def suffix(self) -> str:
-        """The end of the name, in small letters."""
-        return PurePath(self.name).suffix.lower()
-
-    @property
-    def text(self) -> str:
-        """The content as text. Raises ConfigurationError."""
-        try:
-            return self.content.decode("utf-8-sig").replace("\r\n", "\n")
-        except UnicodeDecodeError:
-            raise ConfigurationError(f"{self.name}: it is not text in UTF-8") from None
 
 
 @dataclass
@@ -91,8 +70,6 @@ def opened(files: Sequence[GivenFile], now: Trial) -> Opened:
         trial = replace(trial, schemas=_schemas(found.schemas))
     cases = [one for each in (*found.cases, *found.rules) for one in _cases(each)]
     if found.events:
-        from spark_cep.play.recorded_rows import recorded_rows
-
         trial, notes = recorded_rows(trial, found.events, given_schemas=bool(found.schemas))
     elif cases:
         return Opened(tuple(_of_case(trial, *each) for each in cases), notes)

@@ -26,7 +26,7 @@ from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.errors import ConfigurationError, RuleSetError
 from spark_cep.pattern.tree import Rule, Step
 from spark_cep.play.cells import cell_texts
-from spark_cep.play.opening import GivenFile
+from spark_cep.play.given_files import GivenFile
 from spark_cep.play.reading import Schemas, chosen, rules_of
 from spark_cep.play.trial import MOST_ROWS, OF_ALL, Row, Trial
 from spark_cep.recorded.events import RecordedEvents

@@ -50,7 +50,8 @@ def play(
 def _trials(files: Sequence[Path]) -> Sequence[Trial]:
     """What the page begins with."""
     from spark_cep.play.beginning import beginning
-    from spark_cep.play.opening import GivenFile, opened
+    from spark_cep.play.given_files import GivenFile
+    from spark_cep.play.opening import opened
 
     trials = beginning()
     if not files:

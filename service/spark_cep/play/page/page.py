@@ -15,7 +15,8 @@ from nicegui.events import MultiUploadEventArguments
 from spark_cep.errors import ConfigurationError
 from spark_cep.language.answers import Completion, Hover, Position, Severity
 from spark_cep.play.assisting import completions_at, hover_at, problems_in
-from spark_cep.play.opening import MOST_BYTES, GivenFile, opened
+from spark_cep.play.given_files import MOST_BYTES, GivenFile
+from spark_cep.play.opening import opened
 from spark_cep.play.page.event_table import EventTable
 from spark_cep.play.page.problem_list import ProblemList
 from spark_cep.play.page.rule_editor import RuleEditor
@@ -83,7 +84,7 @@ class Page:
                 "Rules, test cases, schemas, or recorded events: JSON lines, CSV, Avro, Parquet"
             )
             share = ui.button("Share", icon="ios_share", on_click=self._share)
-            share.props("flat dense no-caps")
+            share.props("flat dense no-caps").classes("play-share")
             share.tooltip("A file with the rule and this case, for spark-cep test")
             dark = ui.button(icon="contrast", on_click=self._dark.toggle)
             dark.props("flat dense round").tooltip("light or dark")
