@@ -32,7 +32,7 @@ pytestmark = [
 ]
 _Found = TypeVar("_Found")
 #: On a busy machine; what is waited for mostly takes a second.
-_SECONDS = 30.0
+_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
