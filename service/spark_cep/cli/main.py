@@ -13,6 +13,7 @@ from spark_cep.cli.authoring.backtest import backtest
 from spark_cep.cli.authoring.check import check
 from spark_cep.cli.authoring.explain import explain
 from spark_cep.cli.authoring.lsp import lsp
+from spark_cep.cli.authoring.play import play
 from spark_cep.cli.authoring.tap import tap
 from spark_cep.cli.authoring.test_cases import run_cases
 from spark_cep.cli.authoring.why import why
@@ -84,6 +85,7 @@ app.command()(backtest)
 app.command("test")(run_cases)
 app.command()(tap)
 app.command()(why)
+app.command()(play)
 app.command()(prepare)
 app.command()(job.rescale)
 app.command()(job.state)
