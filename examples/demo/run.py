@@ -20,7 +20,6 @@ from examples.demo.expected import expected
 from examples.demo.feed import Encoder, Feed, producer_settings
 from examples.demo.interruption import InterruptedDemo, Interruption
 from examples.demo.job import Job
-from examples.demo.lines import line
 from examples.demo.metrics import JobPages, Progress
 from examples.demo.scenes import waves
 from examples.demo.screen import Screen, Status
@@ -28,6 +27,7 @@ from examples.demo.servers import Servers, servers
 from examples.demo.stream import TOPICS
 from examples.demo.summary import Result, tables
 from examples.embedded.process import free_ports
+from spark_cep.cli.job.result_line import line
 from spark_cep.errors import SparkCepError, StartError
 from supply_chain.errors import DependencyError
 

@@ -39,6 +39,9 @@ HELP: Final = {
     "prepare": CommandHelp(SETUP, "spark-cep prepare"),
     "doctor": CommandHelp(SETUP, "spark-cep doctor --config config.yaml"),
     "run": CommandHelp(JOB, "spark-cep run --config config.yaml"),
+    "tail": CommandHelp(
+        JOB, "spark-cep tail --config config.yaml --rule brute-force --from '1 hour'"
+    ),
     "state": CommandHelp(JOB, "spark-cep state --config config.yaml --key ann"),
     "dead-letters": CommandHelp(JOB, "spark-cep dead-letters --config config.yaml --last 5"),
     "rescale": CommandHelp(JOB, "spark-cep rescale --config config.yaml --partitions 8"),

@@ -19,6 +19,7 @@ from spark_cep.cli.command_help import complete
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.job import commands as job
+from spark_cep.cli.job.tail import tail
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
 from spark_cep.cli.setup.config import commands as config_commands
@@ -92,6 +93,7 @@ app.command()(backtest)
 app.command()(why)
 app.command()(tap)
 app.command()(run)
+app.command()(tail)
 app.add_typer(rules_commands)
 app.command()(job.state)
 app.command("dead-letters")(job.dead_letters)

@@ -12,7 +12,7 @@ from spark_cep import __version__
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.signals import StopSignals
-from spark_cep.cli.terminal import ConfigFile, print_error
+from spark_cep.cli.terminal import ConfigFile, configure_logs, print_error
 from spark_cep.config import Settings, load
 from spark_cep.observability.logs import as_json, configure, identify, logger, new_run_id
 from spark_cep.observability.standard_error import take_in_exceptions, take_in_standard_error
@@ -40,7 +40,7 @@ def run(config: ConfigFile) -> None:
     configure()
     try:
         settings = load(config)
-        configure(settings.observability.log_level, settings.observability.log_format)
+        configure_logs(settings.observability)
         run_id = new_run_id()
         identify(run_id)
         # Java and Spark, which come next, take seconds.

@@ -19,8 +19,10 @@ from typer.core import TyperGroup
 
 from spark_cep.cli.ending import problems_of, summary
 from spark_cep.cli.exit_codes import exit_code
+from spark_cep.config import Observability
 from spark_cep.config.redaction import redact_text
 from spark_cep.errors import Problem, SparkCepError, printable_lines, rendered
+from spark_cep.observability.logs import configure
 
 ConfigFile = Annotated[
     Path,
@@ -68,6 +70,16 @@ def print_error(error: Exception) -> None:
     if verbosity.get() is Verbosity.VERBOSE:
         trace = "".join(traceback.format_exception(error))
         err.print(printable_lines(redact_text(trace)), markup=False)
+
+
+def configure_logs(observability: Observability) -> None:
+    """Set up the log as the settings say, or, with a verbosity of the command's own, so."""
+    level = observability.log_level
+    if verbosity.get() is Verbosity.VERBOSE:
+        level = "debug"
+    elif verbosity.get() is Verbosity.QUIET:
+        level = "error" if level == "error" else "warning"
+    configure(level, observability.log_format)
 
 
 def note(text: str) -> None:

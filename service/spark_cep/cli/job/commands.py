@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from spark_cep.cli.exit_codes import exit_code
-from spark_cep.cli.terminal import ConfigFile, err, out
+from spark_cep.cli.terminal import ConfigFile, configure_logs, err, out
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import load
 from spark_cep.errors import SparkCepError, printable, printable_lines
-from spark_cep.observability.logs import configure
 
 
 def rescale(
@@ -29,7 +28,7 @@ def rescale(
     from spark_cep.pipeline.driver.commands import rescale as rescaling
 
     settings = load(config)
-    configure(settings.observability.log_level, settings.observability.log_format)
+    configure_logs(settings.observability)
     done = rescaling.rescale(settings, partitions)
     place = settings.state.checkpoint
     if done.before == done.after:
@@ -92,7 +91,7 @@ def reset_clock(
 
     wanted = None if to is None else resetting.moment(to)
     settings = load(config).with_checkpoint(checkpoint)
-    configure(settings.observability.log_level, settings.observability.log_format)
+    configure_logs(settings.observability)
     done = command.reset_clock(settings, wanted)
     typer.echo(resetting.text(str(settings.state.checkpoint), done))
 
