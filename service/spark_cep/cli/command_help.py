@@ -26,6 +26,7 @@ class CommandHelp(NamedTuple):
 #: By the command's words. Groups stand in --help in the order of their first command.
 HELP: Final = {
     "check": CommandHelp(RULES, "spark-cep check rules --config config.yaml"),
+    "fmt": CommandHelp(RULES, "spark-cep fmt --check rules"),
     "explain": CommandHelp(RULES, "spark-cep explain rules --rule brute-force"),
     "test": CommandHelp(RULES, "spark-cep test rules --schema login.avsc"),
     "backtest": CommandHelp(RULES, "spark-cep backtest --rules rules --input logins.jsonl"),

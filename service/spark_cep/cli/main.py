@@ -23,6 +23,7 @@ from spark_cep.cli.job.tail import tail
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
 from spark_cep.cli.setup.config import commands as config_commands
+from spark_cep.cli.setup.fmt import fmt
 from spark_cep.cli.terminal import CommandGroup
 from spark_cep.observability.logs import as_json, configure
 
@@ -87,6 +88,7 @@ app.add_typer(config_commands)
 app.command()(job.doctor)
 app.command()(prepare)
 app.command()(check)
+app.command()(fmt)
 app.command()(explain)
 app.command("test")(run_cases)
 app.command()(backtest)
