@@ -24,6 +24,7 @@ from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
 from spark_cep.cli.setup.config import commands as config_commands
 from spark_cep.cli.setup.fmt import fmt
+from spark_cep.cli.setup.init import init
 from spark_cep.cli.terminal import CommandGroup
 from spark_cep.observability.logs import as_json, configure
 
@@ -84,6 +85,7 @@ def prepare() -> None:
 
 
 # Groups of commands stand in --help in the order of their first one.
+app.command()(init)
 app.add_typer(config_commands)
 app.command()(job.doctor)
 app.command()(prepare)

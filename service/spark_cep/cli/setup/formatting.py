@@ -18,7 +18,7 @@ from typing import Any, Final
 import yaml
 
 from spark_cep.documents.reading import read_documents
-from spark_cep.errors import Problem, RuleSetError, SparkCepError, Span, needs_extra
+from spark_cep.errors import Problem, RuleSetError, Span, SparkCepError, needs_extra
 
 _ORDER: Final = (
     "id", "version", "previous_version", "drain_limit", "description", "enabled", "mode",
