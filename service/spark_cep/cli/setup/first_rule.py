@@ -152,6 +152,8 @@ def _is_within(taken: Sequence[CaseEvent], within: str) -> bool:
 def _lines(sample: Sample, source: str, key: str | None, found: _Found) -> Iterator[str]:
     of_key = "" if key is None else f" of the same {key}"
     yield f"# Made by `spark-cep init` from {source}: a beginning, to be changed."
+    if key is None:
+        yield "# spark-cep: allow no-key because no column of these events is shared by several"
     yield f"id: {RULE_ID}"
     yield "version: 1"
     yield f"description: {_scalar(f'{found.words}{of_key}, within {found.within}')}"

@@ -174,9 +174,10 @@ def _case(sample: Sample, rule: FirstRule, schema: str) -> str:
     window = Window(rule.begin // 1_000, rule.end // 1_000 + 1)
     seen = tapped_events(sample.recorded.within(window), loaded.rule, rule.key)
     within = loaded.rule.within.max_ms or 0
+    of_key = "" if rule.key is None else f" of {rule.key}"
     header = CaseHeader(
         name="a match that the sample has",
-        comment=f"Events of key {rule.key}, as they were seen. spark-cep test {CASES}",
+        comment=f"Events{of_key} as they were seen. To run it: spark-cep test {CASES}",
         rules=Path(RULE).name,
         rule=loaded.rule.id,
         schemas=f"../{schema}",
