@@ -32,7 +32,8 @@ class Line(NamedTuple):
 
 class Shown(Protocol):
     """An output record: its ``kind`` (match, match row, timeout, late, dead letter), Kafka's key as
-    text, the decoded value, and headers as texts."""
+    text, the decoded value, and headers as texts. Times in the value are datetimes, or milliseconds
+    since 1970."""
 
     @property
     def kind(self) -> str:
@@ -79,14 +80,18 @@ def line(record: Shown) -> Line:
     return Line(record.kind, value["rule_id"], value["key"] or "-", story)
 
 
-def moment(record: Shown) -> datetime:
+def moment(record: Shown) -> datetime | None:
     """The time of an output record: that at which it was decided, in event time; of a dead letter
-    that at which it was written."""
+    that at which it was written, if it was."""
     if record.kind == "late":
-        return datetime.fromtimestamp(int(record.headers[EVENT_TIME_HEADER]) / 1000, UTC)
+        return _datetime(int(record.headers[EVENT_TIME_HEADER]))
     name = {"timeout": "deadline", "dead letter": "failed_at"}.get(record.kind, "time")
-    found: datetime = record.value[name]
-    return found
+    found = record.value.get(name) if record.kind == "dead letter" else record.value[name]
+    return _datetime(found) if isinstance(found, int) else found
+
+
+def _datetime(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def _with(story: str, values: Mapping[str, Any] | None) -> str:
@@ -96,7 +101,7 @@ def _with(story: str, values: Mapping[str, Any] | None) -> str:
 def clock(time: datetime | int) -> str:
     """A time of day; fractions of a second only where there are some."""
     if isinstance(time, int):
-        time = datetime.fromtimestamp(time / 1000, UTC)
+        time = _datetime(time)
     text = time.astimezone(UTC).strftime("%H:%M:%S")
     millis = time.microsecond // 1000
     return f"{text}.{millis:03d}" if millis else text
@@ -114,9 +119,8 @@ def _step(step: Mapping[str, Any]) -> str:
     return f"{len(times)} × {step['step']} {clock(times[0])} to {clock(times[-1])}"
 
 
-def _last(steps: Sequence[Mapping[str, Any]]) -> datetime:
-    times: list[datetime] = [event["time"] for step in steps for event in step["events"]]
-    return max(times)
+def _last(steps: Sequence[Mapping[str, Any]]) -> Any:
+    return max(event["time"] for step in steps for event in step["events"])
 
 
 def _content(value: Mapping[str, Any]) -> str:

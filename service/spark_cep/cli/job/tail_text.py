@@ -8,7 +8,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from spark_cep.cli.job.result_line import line, moment
+from spark_cep.cli.job.result_line import Shown, line, moment
 from spark_cep.codecs.output.outputs import EVENT_TIME_HEADER, WATERMARK_HEADER
 from spark_cep.durations import DurationError, parse_duration
 from spark_cep.errors import ConfigurationError, printable, shortened
@@ -48,19 +48,27 @@ def begin_of(text: str) -> int:
 
 
 def text_line(arrival: Arrival, *, colour: bool) -> str:
-    """A line for people: the time of the result, its kind, rule, key and story."""
+    """A line for people; where the record is no result, where it stands and what it holds."""
     try:
-        said = line(arrival)
-        at = f"{moment(arrival).astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+        return result_text(arrival, colour=colour, shadow=arrival.shadow)
     except (LookupError, TypeError, ValueError, AttributeError):
         # Of another schema than results have: anybody may write to the topic.
-        at, text = " " * 19, f"{arrival.kind:<11}  {_other(arrival)}"
-    else:
-        text = said.text()
-    shown = printable(f"shadow {text}" if arrival.shadow else text)
-    if colour and arrival.kind in _COLOURS:
-        shown = f"{_COLOURS[arrival.kind]}{shown}{_END_OF_COLOUR}"
-    return f"{at}  {shown}"
+        return _coloured(f"{arrival.kind:<11}  {_other(arrival)}", arrival.kind, "", colour=colour)
+
+
+def result_text(record: Shown, *, colour: bool, shadow: bool = False) -> str:
+    """A line for people: the time of the result, its kind, rule, key and story."""
+    text = line(record).text()
+    at = moment(record)
+    shown = "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    return _coloured(f"shadow {text}" if shadow else text, record.kind, shown, colour=colour)
+
+
+def _coloured(text: str, kind: str, at: str, *, colour: bool) -> str:
+    shown = printable(text)
+    if colour and kind in _COLOURS:
+        shown = f"{_COLOURS[kind]}{shown}{_END_OF_COLOUR}"
+    return f"{at:<19}  {shown}"
 
 
 def _other(arrival: Arrival) -> str:
