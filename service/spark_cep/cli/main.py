@@ -19,6 +19,7 @@ from spark_cep.cli.command_help import complete
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.job import commands as job
+from spark_cep.cli.job.doctor import doctor
 from spark_cep.cli.job.tail import tail
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
@@ -87,7 +88,7 @@ def prepare() -> None:
 # Groups of commands stand in --help in the order of their first one.
 app.command()(init)
 app.add_typer(config_commands)
-app.command()(job.doctor)
+app.command()(doctor)
 app.command()(prepare)
 app.command()(check)
 app.command()(fmt)
