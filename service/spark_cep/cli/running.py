@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
@@ -15,15 +16,19 @@ from spark_cep import __version__
 from spark_cep.cli.authoring.events import GivenEventTimes, GivenSchemas
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.job.live_view import LiveView, show_cursor, shown
 from spark_cep.cli.running_over_files import run_over_files
 from spark_cep.cli.signals import StopSignals
-from spark_cep.cli.terminal import configure_logs, print_error
+from spark_cep.cli.terminal import Verbosity, configure_logs, out, print_error, verbosity
 from spark_cep.config import Settings, load
 from spark_cep.observability.logs import as_json, configure, identify, logger, new_run_id
 from spark_cep.observability.standard_error import take_in_exceptions, take_in_standard_error
 from spark_cep.observability.start_clock import Phase, StartClock, of_this_process
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from spark_cep.observability.health import Health
     from spark_cep.pipeline.driver.service import Service
     from spark_cep.pipeline.spark.starting import StartingSpark
 
@@ -107,6 +112,7 @@ def _end(ending: Ending, code: ExitCode, reason: str) -> NoReturn:
     last_line = threading.Thread(target=ending.log, args=(code, reason), daemon=True)
     last_line.start()
     last_line.join(_LAST_LINE_SECONDS)
+    show_cursor()
     # Not Python's own exit: it would wait for threads and report their exceptions.
     os._exit(code)
 
@@ -182,14 +188,23 @@ def _serve(
         _end(ending, code, reason)
 
     signals.at_once = lambda: end(ExitCode.ENDED_AT_ONCE, _SECOND_SIGNAL)
-    signals.run(
-        work,
-        stop=service.stop,
-        patience_seconds=settings.lifecycle.stop_grace / 1000 + _CLOSING_SECONDS,
-        too_late=lambda: end(
-            ExitCode.GRACE_RAN_OUT,
-            "the process did not end within lifecycle.stop_grace and"
-            f" {_CLOSING_SECONDS:g} s for closing",
-        ),
-    )
+    with _live_view(metrics.registry, health):
+        signals.run(
+            work,
+            stop=service.stop,
+            patience_seconds=settings.lifecycle.stop_grace / 1000 + _CLOSING_SECONDS,
+            too_late=lambda: end(
+                ExitCode.GRACE_RAN_OUT,
+                "the process did not end within lifecycle.stop_grace and"
+                f" {_CLOSING_SECONDS:g} s for closing",
+            ),
+        )
     return service
+
+
+def _live_view(registry: CollectorRegistry, health: Health) -> AbstractContextManager[None]:
+    """The view of the job below its log, where that is on a terminal and people want it."""
+    on_terminal = out.is_terminal and not out.is_dumb_terminal and not as_json()
+    if not on_terminal or verbosity.get() is not Verbosity.NORMAL:
+        return nullcontext()
+    return shown(LiveView(registry, lambda: health.readiness().reason), out)
