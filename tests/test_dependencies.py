@@ -28,6 +28,7 @@ NOT_IMPORTED = {
 EXTRAS = {
     "sql": {"spark_cep/rules/sources/sql_table.py"},
     "dot": {"spark_cep/compiler/explain/dot_text.py"},
+    "fmt": {"spark_cep/cli/setup/formatting.py"},
 }
 
 

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from spark_cep.config import Settings
 from spark_cep.errors import StartError
+from spark_cep.kafka_errors import ErrorKind, kind_of
 from spark_cep.pipeline.driver.commands.machine_checks import Doubt
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 from spark_cep.pipeline.driver.kafka.refusals import made
@@ -46,10 +47,7 @@ def release_of(requests: Mapping[str, int]) -> str | None:
 def broker_version(settings: Settings, seconds: float) -> str:
     """The release of the brokers, by the requests that they know."""
     lines: list[str] = []
-    log = logging.getLogger("spark_cep.doctor")
-    log.setLevel(logging.DEBUG)
-    log.propagate = False
-    log.handlers[:] = [_Lines(lines)]
+    log = _log_into(_Lines(lines))
     config = settings.kafka.admin_config() | {"debug": "feature", "log_level": 7, "logger": log}
     admin = made(lambda: AdminClient(config))
     _asked(lambda: admin.list_topics(timeout=seconds))
@@ -61,6 +59,15 @@ def broker_version(settings: Settings, seconds: float) -> str:
         oldest[name] = min(int(newest), oldest.get(name, int(newest)))
     release = release_of(oldest)
     return "not known" if release is None else f"{release}, or a newer one with the same requests"
+
+
+def _log_into(handler: logging.Handler) -> logging.Logger:
+    """A log of a client that goes nowhere else."""
+    log = logging.getLogger("spark_cep.doctor")
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    log.handlers[:] = [handler]
+    return log
 
 
 class _Lines(logging.Handler):
@@ -114,9 +121,11 @@ class Rights:
             try:
                 given = _names(future.result(self._seconds).authorized_operations)
             except KafkaException as error:
-                if "AUTHORIZATION" not in str(error.args[0].name()):
+                if kind_of(error.args[0]) is ErrorKind.UNREACHABLE:
                     raise
-                given = frozenset()
+                # A group that nobody has used yet is not described.
+                refused = "AUTHORIZATION" in str(error.args[0].name())
+                given = frozenset() if refused else None
             known = frozenset(map(str.upper, wanted[name])) if given is None else given
             lacks = [each for each in wanted[name] if each.upper() not in known]
             if lacks:
@@ -171,7 +180,8 @@ def check_transactions(settings: Settings, seconds: float) -> str:
     config = settings.kafka.producer_config() | {
         "transactional.id": name,
         "transaction.timeout.ms": settings.outputs.transaction_timeout,
-        "log_level": 0,
+        # A refusal would be written as well as raised.
+        "logger": _log_into(logging.NullHandler()),
     }
     producer = made(lambda: Producer(config))
     try:
