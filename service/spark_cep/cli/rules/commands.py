@@ -130,7 +130,7 @@ def wait(
     config: ConfigFile,
     rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
     version: Annotated[
-        int | None, typer.Option("--version", "-v", help="This version of it; default: any.")
+        int | None, typer.Option("--version", "-V", help="This version of it; default: any.")
     ] = None,
     gone: Annotated[
         bool, typer.Option("--gone", help="Until it is disabled or no longer there.")
@@ -168,7 +168,7 @@ def pause(
     rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
     version: Annotated[
         int | None,
-        typer.Option("--version", "-v", min=1, help="This version alone; default: every one."),
+        typer.Option("--version", "-V", min=1, help="This version alone; default: every one."),
     ] = None,
     reason: Reason = "",
     by: By = "",
