@@ -67,10 +67,10 @@ class SparkReplay:
             packets = self._spark.parallelize(shares, len(shares)).flatMap(reading.packed)
             # Matching has to know all numbers first.
             packets.persist(StorageLevel.DISK_ONLY)
-            told = packets.filter(lambda each: isinstance(each, Told | Failed)).collect()
-            failed = next((each for each in told if isinstance(each, Failed)), None)
+            found = packets.filter(lambda each: isinstance(each, Told | Failed)).collect()
+            failed = next((each for each in found if isinstance(each, Failed)), None)
             if failed is None:
-                return packets, told
+                return packets, [each for each in found if isinstance(each, Told)]
             packets.unpersist()
             error = failed.raised()
             if not isinstance(error, NewSchemasError):

@@ -62,9 +62,9 @@ class Compared(NamedTuple):
     @classmethod
     def unpacked(cls, packed: bytes) -> Compared:
         """The result of its bytes."""
-        *others, events, measures = unpack(packed)
+        kind, rule, key, start, time, events, measures = unpack(packed)
         taken = tuple((name, tuple(Coordinates(*at) for at in each)) for name, each in events)
-        return cls(*others, taken, measures)
+        return cls(kind, rule, key, start, time, taken, measures)
 
 
 def plain(value: Any) -> Any:
