@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from pathlib import Path
@@ -92,6 +93,23 @@ def print_warnings(warnings: Sequence[Problem]) -> None:
     """Print warnings for people."""
     for warning in rendered(warnings, "warning: "):
         err.print(f"{warning}\n", markup=False)
+
+
+@contextmanager
+def compiling_told() -> Iterator[None]:
+    """Tell people where code is compiled in the block, which takes long."""
+    # The compiler is slow to import.
+    from spark_cep.columns.compilation import compilation_noticed
+
+    text = (
+        "compiling for this machine, which it does once and which takes up to two minutes;"
+        " `spark-cep prepare` does it beforehand"
+    )
+    with compilation_noticed(
+        lambda: err.print(text, markup=False),
+        lambda seconds: err.print(f"compiled in {seconds:.0f} s", markup=False),
+    ):
+        yield
 
 
 def table(

@@ -70,9 +70,9 @@ def window_of(start: str | None, end: str | None) -> Window:
     ConfigurationError."""
     window = Window()
     if start is not None:
-        window = replace(window, start=_instant(start, "--from"))
+        window = window._replace(start=_instant(start, "--from"))
     if end is not None:
-        window = replace(window, end=_instant(end, "--to"))
+        window = window._replace(end=_instant(end, "--to"))
     if window.start >= window.end:
         raise ConfigurationError(f"--from {start} is not before --to {end}: nothing is between")
     return window
