@@ -12,6 +12,7 @@ from spark_cep import __version__
 from spark_cep.cli.authoring.backtest import backtest
 from spark_cep.cli.authoring.check import check
 from spark_cep.cli.authoring.explain import explain
+from spark_cep.cli.authoring.schema import commands as schema_commands
 from spark_cep.cli.authoring.tap import tap
 from spark_cep.cli.authoring.test_cases import run_cases
 from spark_cep.cli.authoring.why import why
@@ -91,6 +92,7 @@ app.command("dead-letters")(job.dead_letters)
 app.command()(check)
 app.command()(job.doctor)
 app.command()(explain)
+app.add_typer(schema_commands)
 app.add_typer(rules_commands)
 
 if __name__ == "__main__":
