@@ -55,8 +55,6 @@ from spark_cep.pattern.types import (
 _LONG = struct.Struct("<q")
 #: Of a field of a record in an array or a map.
 _FIELD_BYTES = 64
-#: Bytes of a number that is converted beside others.
-_USUAL_DIGITS = 40
 _KINDS = {
     "null": ops.NOTHING, "boolean": ops.BOOLEAN, "float": ops.FLOAT, "double": ops.DOUBLE,
     "string": ops.TEXT, "enum": ops.SYMBOL, "bytes": ops.BASE64, "fixed": ops.BASE64,
@@ -120,18 +118,11 @@ class TextLayout:
 
 
 def _doubles(data: NDArray[np.uint8], places: I64) -> NDArray[np.float64]:
-    """The doubles next to the numbers at these places."""
+    """The doubles next to the numbers at these places: those of many digits, and very large or
+    small ones."""
     starts, lengths = places >> LENGTH_BITS, places & LENGTH_MASK
-    found = np.empty(len(places), np.float64)
-    usual = lengths <= _USUAL_DIGITS
-    if usual.any():
-        steps = np.arange(int(lengths[usual].max()))
-        at = np.minimum(starts[usual, None] + steps, len(data) - 1)
-        text = np.where(steps < lengths[usual, None], data[at], np.uint8(0))
-        found[usual] = text.view(f"S{len(steps)}").ravel().astype(np.float64)
-    for row in np.flatnonzero(~usual).tolist():
-        found[row] = float(data[starts[row] : starts[row] + lengths[row]].tobytes())
-    return found
+    texts = zip(starts.tolist(), lengths.tolist(), strict=True)
+    return np.array([float(data[at : at + length].tobytes()) for at, length in texts], np.float64)
 
 
 def text_layout(schema: AvroSchema, wanted: Wanted, vectors: ColumnVectors) -> TextLayout:

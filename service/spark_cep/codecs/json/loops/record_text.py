@@ -22,7 +22,7 @@ from spark_cep.codecs.json.loops.scalars import (
     unescape,
     whole,
 )
-from spark_cep.columns.compilation import compiled
+from spark_cep.columns.compilation import compiled, inlined
 from spark_cep.columns.loops.byte_loops import is_utf8
 
 #: What became of a record: it was read; there is no value; it is not JSON, or not as the layout has
@@ -92,7 +92,7 @@ def name_hash(text, at, length):
     return length * 7 + first * 31 + np.int64(text[at + length // 2]) * 131 + last * 8191
 
 
-@compiled
+@inlined
 def _find(text, at, length, table, mask, slots, entries, names):
     """The number that a name has in a table; -1: it is not there."""
     slot = name_hash(text, at, length) & mask
@@ -112,9 +112,12 @@ def _find(text, at, length, table, mask, slots, entries, names):
         slot = (slot + 1) & mask
 
 
-@compiled
+@inlined
 def _behind_space(data, at, end):
-    while at < end and (data[at] == 32 or 9 <= data[at] <= 10 or data[at] == 13):
+    while at < end and data[at] <= 32:
+        byte = data[at]
+        if byte != 32 and byte != 10 and byte != 13 and byte != 9:
+            break
         at += 1
     return at
 
@@ -249,7 +252,7 @@ def _leave(node, place, nodes, record, wholes, nulls):
     nulls[record, vector] = 0
 
 
-@compiled
+@inlined
 def _read_record(
     data, at, end, root, nodes, fields, entries, slots, names, constants, inside, choices, stack,
     seen, counts, single, record, wholes, doubles, nulls, out,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from spark_cep.codecs.json.loops.doubles import nearest_double
 from spark_cep.columns.compilation import compiled
+from spark_cep.columns.loops.wide_words import PLAIN_WIDTH, plain_bytes
 
 #: Properties of a string: it has escapes; it has characters beyond ASCII.
 ESCAPED, BEYOND_ASCII = 1, 2
@@ -39,6 +41,13 @@ def string_end(data, at, end):
     no string), and its properties."""
     properties = 0
     while at < end:
+        while at + PLAIN_WIDTH <= end:
+            plain = plain_bytes(data, at)
+            at += plain
+            if plain < PLAIN_WIDTH:
+                break
+        if at >= end:
+            break
         byte = data[at]
         if byte == _QUOTE:
             return at, properties
@@ -135,9 +144,9 @@ def _digits(data, at, end, number, count, zeros):
         if digit > 0:
             count += zeros + 1
             if count <= MOST_DIGITS:
-                for _ in range(zeros + 1):
+                for _ in range(zeros):
                     number *= np.uint64(10)
-                number += np.uint64(digit)
+                number = number * np.uint64(10) + np.uint64(digit)
             zeros = 0
         elif count > 0:
             zeros += 1
@@ -220,16 +229,11 @@ def whole_at(data, at, end, bits):
 
 @compiled
 def exact_double(below, number, count, power):
-    """A number as a double, and whether this can be told without more digits than 64 bits have."""
-    if count > MOST_DIGITS or number > np.uint64(1 << 53) or not -22 <= power <= 22:
+    """The double next to a number, and whether it can be told from the first digits."""
+    if count > MOST_DIGITS:
         return 0.0, False
-    scale = 1.0
-    for _ in range(abs(power)):
-        # Up to the 22nd power, each is a double.
-        scale *= 10.0
-    value = np.float64(number)
-    value = value * scale if power > 0 else value / scale
-    return -value if below else value, True
+    value, exact = nearest_double(number, power)
+    return -value if below else value, exact
 
 
 @compiled
