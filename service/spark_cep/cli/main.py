@@ -14,6 +14,7 @@ from spark_cep.cli.authoring.check import check
 from spark_cep.cli.authoring.explain import explain
 from spark_cep.cli.authoring.lsp import lsp
 from spark_cep.cli.authoring.play import play
+from spark_cep.cli.authoring.schema import commands as schema_commands
 from spark_cep.cli.authoring.tap import tap
 from spark_cep.cli.authoring.test_cases import run_cases
 from spark_cep.cli.authoring.why import why
@@ -96,6 +97,7 @@ app.command()(check)
 app.command()(lsp)
 app.command()(fmt)
 app.command()(explain)
+app.add_typer(schema_commands)
 app.command("test")(run_cases)
 app.command()(backtest)
 app.command()(why)
