@@ -70,7 +70,9 @@ def check_rules(paths: Sequence[Path], config: Path | None, schemas: Sequence[Pa
     if warned:
         valid += ", with 1 warning" if warned == 1 else f", with {warned} warnings"
     ordered = tuple(sorted(problems, key=_by_place))
-    return CheckReport(ordered, tuple(warnings), found.silenced, f"{valid}. {checked}", tuple(notes))
+    return CheckReport(
+        ordered, tuple(warnings), found.silenced, f"{valid}. {checked}", tuple(notes)
+    )
 
 
 def _given_rules(paths: Sequence[Path], config: Path | None) -> RuleSet:
