@@ -45,6 +45,7 @@ EXTRAS = {
             "timeline",
         )
     },
+    "fmt": {"spark_cep/cli/setup/formatting.py"},
 }
 
 #: Extras for people at their own desks, which no image has and `all` does not name.

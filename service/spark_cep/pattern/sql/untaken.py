@@ -59,12 +59,12 @@ def _first_rows(variable: str, condition: Node, text: str, start: int) -> Iterat
     if not asked or any(reason.whole for reason in never_true(condition, text)):
         return
     if any(reason.whole for reason in never_true(_at_first(condition, variable), text)):
-        written = text[slice(*asked[0].span)]
         yield _warning(
             f"the condition is never true for the first row of {variable}: it asks for one before",
             asked[0],
             start,
-            f"`{written} IS NULL OR …`; or PREV, which reads the row before, whatever it is",
+            f"`… IS NULL OR …`, where … is the value of the {variable} before; or PREV, which reads"
+            " the row before, whatever it is",
         )
 
 
