@@ -141,6 +141,9 @@ def backtest(
         keeps = output is not None or expected is not None
         runs = replay if master is None else _on_spark(replay, master, keeps, stack)
         report = _run(runs, chosen, events, at_end, output, form, expected)
+    if not report.records:
+        between = "between --from and --to" if start or end else "in what was read"
+        err.print(f"note: there is no record {between}", markup=False)
     verdicts = [] if expected is None else [*expected.verdicts()]
     if as_json:
         made = report.as_json()

@@ -86,4 +86,5 @@ def tap(
         done = write_case(asked)
     for note in done.notes:
         err.print(f"note: {note}", markup=False)
-    typer.echo(f"{output}: {done.events} events, {done.expected}")
+    events = "1 event" if done.events == 1 else f"{done.events} events"
+    typer.echo(f"{output}: {events}, {done.expected}")
