@@ -1,4 +1,5 @@
-"""Options and output that the commands share: the settings' file, printed text, errors."""
+"""Options and output that the commands share: the settings' file, how much is said, printed text,
+errors."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +20,10 @@ from typer.core import TyperGroup
 
 from spark_cep.cli.ending import problems_of, summary
 from spark_cep.cli.exit_codes import exit_code
+from spark_cep.config import Observability
+from spark_cep.config.redaction import redact_text
 from spark_cep.errors import Problem, SparkCepError, printable_lines, rendered
+from spark_cep.observability.logs import configure
 
 ConfigFile = Annotated[
     Path,
@@ -26,6 +32,18 @@ ConfigFile = Annotated[
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class Verbosity(Enum):
+    """How much a command says beside its results, warnings and errors."""
+
+    QUIET = "quiet"
+    NORMAL = "normal"
+    VERBOSE = "verbose"
+
+
+#: The verbosity of the command that runs.
+verbosity: ContextVar[Verbosity] = ContextVar("verbosity", default=Verbosity.NORMAL)
 
 
 class CommandGroup(TyperGroup):
@@ -50,6 +68,25 @@ def print_error(error: Exception) -> None:
         err.print(f"{problem}\n", markup=False)
     text = summary(error) if problems else f"error: {printable_lines(str(error))}"
     err.print(text, markup=False)
+    if verbosity.get() is Verbosity.VERBOSE:
+        trace = "".join(traceback.format_exception(error))
+        err.print(printable_lines(redact_text(trace)), markup=False)
+
+
+def configure_logs(observability: Observability) -> None:
+    """Set up the log as the settings say, or, with a verbosity of the command's own, so."""
+    level = observability.log_level
+    if verbosity.get() is Verbosity.VERBOSE:
+        level = "debug"
+    elif verbosity.get() is Verbosity.QUIET:
+        level = "error" if level == "error" else "warning"
+    configure(level, observability.log_format)
+
+
+def note(text: str) -> None:
+    """Print a remark for people on standard error, unless they want none."""
+    if verbosity.get() is not Verbosity.QUIET:
+        err.print(f"note: {printable_lines(text)}", markup=False)
 
 
 def print_warnings(warnings: Sequence[Problem]) -> None:

@@ -88,11 +88,13 @@ def event_at(events: RecordedEvents, rule: Rule, at: Coordinates) -> EventAt:
     )
 
 
-def tapped_events(events: RecordedEvents, rule: Rule, key: str | None) -> list[TappedEvent]:
+def tapped_events(
+    events: RecordedEvents, rule: Rule, key: str | None, most: int = MOST_EVENTS
+) -> list[TappedEvent]:
     """The events of ``key`` that ``rule`` reads, in the order of partitions and offsets; of several
     partitions in the order of time.
 
-    Raises ConfigurationError where there are none, or more than ``MOST_EVENTS``.
+    Raises ConfigurationError where there are none, or more than ``most``.
     """
     taps = _taps(events, rule, _condition(rule, key))
     found: dict[Coordinates, TappedEvent] = {}
@@ -110,11 +112,15 @@ def tapped_events(events: RecordedEvents, rule: Rule, key: str | None) -> list[T
                 {name: value for name, value in columns.items() if value is not None},
             )
             found[taken.at] = TappedEvent(taken.at, seen)
-        if len(found) > MOST_EVENTS:
+        if len(found) > most:
+            if not rule.key:
+                raise ConfigurationError(f"there are more than {most:,} events")
             raise ConfigurationError(
-                f"key {key!r} has more than {MOST_EVENTS:,} events: choose less of them, with"
-                " --from and --to"
+                f"key {key!r} has more than {most:,} events: choose less of them, with --from and"
+                " --to"
             )
+    if not found and not rule.key:
+        raise ConfigurationError(f"rule {rule.id} reads no event that is there")
     if not found:
         raise ConfigurationError(
             f"rule {rule.id} reads no event with the key {key!r} there; keys are compared as text,"
