@@ -53,6 +53,7 @@ def run_over_files(
     from spark_cep.backtest.replay import Replay, run_settings
     from spark_cep.cli.authoring.events import recorded_events, rules_to_run
     from spark_cep.config import load
+    from spark_cep.recorded.events import Window
 
     # Results have the standard output for themselves.
     configure("debug" if verbosity.get() is Verbosity.VERBOSE else "warning", stream=sys.stderr)
@@ -61,7 +62,7 @@ def run_over_files(
     counts = Counter[str]()
     records = 0
     with ExitStack() as stack:
-        events = recorded_events(chosen, files, settings, schemas, event_times, None, None, stack)
+        events = recorded_events(chosen, files, settings, schemas, event_times, Window(), stack)
         for each in events.notes:
             note(each)
         replay = Replay(chosen, events, run_settings(settings))

@@ -18,6 +18,7 @@ from spark_cep.cases.writing.case_text import CaseEvent
 from spark_cep.cases.writing.tapping import tapped_events
 from spark_cep.config import KAFKA_TIMESTAMP, Settings
 from spark_cep.errors import ConfigurationError
+from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Rule, Step
 from spark_cep.pattern.types import TIMESTAMP, SqlType
 from spark_cep.recorded.events import RecordedEvents, Window
@@ -83,7 +84,7 @@ def _newest(recording: Recording, most: int) -> Recording:
         return recording
     wanted = recording.wanted
     start = max(wanted.start, wanted.end - most)
-    return replace(recording, wanted=wanted._replace(start=start))
+    return replace(recording, wanted=wanted._replace(start=start), begin=start)
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,14 @@ class _Head:
             left -= 0 if records is None else len(records)
             if left <= 0:
                 return
+
+    def parts(self, count: int) -> Sequence[Recording]:  # noqa: ARG002  it is small
+        """See :class:`~spark_cep.recorded.recording.Recording`."""
+        return [self]
+
+    def around(self, at: Coordinates) -> Recording | None:
+        """See :class:`~spark_cep.recorded.recording.Recording`."""
+        return None if self.whole.around(at) is None else self
 
 
 def _every_event(name: str) -> Rule:
