@@ -3,13 +3,14 @@ errors."""
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
 from contextvars import ContextVar
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -31,6 +32,9 @@ ConfigFile = Annotated[
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+_SHOW_CURSOR: Final = b"\x1b[?25h"
 
 
 class Verbosity(Enum):
@@ -92,6 +96,12 @@ def print_warnings(warnings: Sequence[Problem]) -> None:
     """Print warnings for people."""
     for warning in rendered(warnings, "warning: "):
         err.print(f"{warning}\n", markup=False)
+
+
+def show_cursor() -> None:
+    """Show the cursor again that a live view hides, at an end that leaves no time for more."""
+    if os.isatty(1):
+        os.write(1, _SHOW_CURSOR)
 
 
 def table(
