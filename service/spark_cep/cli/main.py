@@ -12,6 +12,9 @@ from spark_cep import __version__
 from spark_cep.cli.authoring.backtest import backtest
 from spark_cep.cli.authoring.check import check
 from spark_cep.cli.authoring.explain import explain
+from spark_cep.cli.authoring.lsp import lsp
+from spark_cep.cli.authoring.play import play
+from spark_cep.cli.authoring.schema import commands as schema_commands
 from spark_cep.cli.authoring.tap import tap
 from spark_cep.cli.authoring.test_cases import run_cases
 from spark_cep.cli.authoring.why import why
@@ -87,16 +90,19 @@ def prepare() -> None:
 
 # Groups of commands stand in --help in the order of their first one.
 app.command()(init)
+app.add_typer(schema_commands)
 app.add_typer(config_commands)
 app.command()(doctor)
 app.command()(prepare)
 app.command()(check)
+app.command()(lsp)
 app.command()(fmt)
 app.command()(explain)
 app.command("test")(run_cases)
 app.command()(backtest)
 app.command()(why)
 app.command()(tap)
+app.command()(play)
 app.command()(run)
 app.command()(tail)
 app.add_typer(rules_commands)

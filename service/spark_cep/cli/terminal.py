@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from pathlib import Path
@@ -102,6 +103,26 @@ def show_cursor() -> None:
     """Show the cursor again that a live view hides, at an end that leaves no time for more."""
     if os.isatty(1):
         os.write(1, _SHOW_CURSOR)
+
+
+@contextmanager
+def compiling_told() -> Iterator[None]:
+    """Tell people where code is compiled in the block, which takes long."""
+    # The compiler is slow to import.
+    from spark_cep.columns.compilation import compilation_noticed
+
+    if verbosity.get() is Verbosity.QUIET:
+        yield
+        return
+    text = (
+        "compiling for this machine, which it does once and which takes up to two minutes;"
+        " `spark-cep prepare` does it beforehand"
+    )
+    with compilation_noticed(
+        lambda: err.print(text, markup=False),
+        lambda seconds: err.print(f"compiled in {seconds:.0f} s", markup=False),
+    ):
+        yield
 
 
 def table(

@@ -33,7 +33,7 @@ from spark_cep.config.topics import Input, OutputSettings, SchemaRegistry, topic
 from spark_cep.documents.places import Path as SettingPath
 from spark_cep.documents.shapes import Form, Shape
 from spark_cep.documents.values import contradiction, refused
-from spark_cep.errors import ConfigurationError, rendered
+from spark_cep.errors import ConfigurationError, Problem, rendered
 
 
 def _input_name(value: str) -> str:
@@ -168,3 +168,18 @@ def load_with_origins(path: Path | None, environ: Mapping[str, str] | None = Non
         problems.sort(key=lambda problem: problem.span.line if problem.span else 0)
         raise ConfigurationError("\n".join(rendered(problems)), problems)
     return GivenSettings(settings, reader.origins)
+
+
+def problems_of_text(path: Path, text: str) -> list[Problem]:
+    """Everything that is wrong with the text of a configuration file by itself. What its job's
+    environment gives is not known: nothing is missing, and references are not followed."""
+    reader = Reader(ROOT, path.absolute().parent, None)
+    reader.read_defaults()
+    reader.read_text(text, str(path))
+    problems = list(reader.problems)
+    if reader.is_readable:
+        try:
+            Settings.model_validate(reader.values)
+        except ValidationError as error:
+            problems += reader.explained(error)
+    return problems

@@ -19,6 +19,7 @@ from spark_cep.cases.writing.tapping import tapped_events
 from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import KAFKA_TIMESTAMP, Settings
 from spark_cep.errors import ConfigurationError
+from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Rule, Step
 from spark_cep.pattern.types import TIMESTAMP, SqlType
 from spark_cep.recorded.events import RecordedEvents, Window
@@ -84,7 +85,7 @@ def _newest(recording: Recording, most: int) -> Recording:
         return recording
     wanted = recording.wanted
     start = max(wanted.start, wanted.end - most)
-    return replace(recording, wanted=wanted._replace(start=start))
+    return replace(recording, wanted=wanted._replace(start=start), begin=start)
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,14 @@ class _Head:
             left -= 0 if records is None else len(records)
             if left <= 0:
                 return
+
+    def parts(self, count: int) -> Sequence[Recording]:  # noqa: ARG002  there is one
+        """See :class:`~spark_cep.recorded.recording.Recording`."""
+        return [self]
+
+    def around(self, at: Coordinates) -> Recording | None:
+        """See :class:`~spark_cep.recorded.recording.Recording`."""
+        return self.whole.around(at)
 
 
 def _every_event(name: str) -> Rule:

@@ -21,7 +21,7 @@ from spark_cep.matcher.keys import KeysState, rule_states
 from spark_cep.matcher.keys_state import chosen
 from spark_cep.matcher.row_pattern.keys import states_of
 from spark_cep.matcher.row_pattern.states import attempts
-from spark_cep.matcher.snapshot import BATCH, decode_batch
+from spark_cep.matcher.snapshot.waiting_events import BATCH, decode_batch
 from spark_cep.model import Coordinates
 from spark_cep.packing import unpack, unsealed
 from spark_cep.pipeline.state.buckets import whole
