@@ -48,7 +48,7 @@ class JobPages:
             return None
         active = {
             each["id"]: each["since_batch"]
-            for each in json.loads(rules)
+            for each in json.loads(rules)["rules"]
             if each["state"] == "active"
         }
         return replace(read_progress(text), rules=active)

@@ -172,7 +172,7 @@ def _serve(
             observability.metrics_port,
             health,
             metrics.registry,
-            service.rules,
+            service.rules_page,
             access_to(observability),
         )
         server.start()

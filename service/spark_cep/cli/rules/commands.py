@@ -41,15 +41,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="As one JSON document.")]
 @commands.command(name="list")
 def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> None:
     """Show the rules of the running job, as its page /rules says: id, version, state, since which
-    batch, partial matches; and what is rejected, and why."""
+    batch, partial matches; what is rejected, and why; and whether event time stands, or is ahead of
+    the clock."""
     from spark_cep.cli.rules import text as rules_text
     from spark_cep.cli.rules.page import pages_of
 
-    rules = pages_of(load(config).observability, url).rules()
+    page = pages_of(load(config).observability, url).rules_page()
     if as_json:
-        typer.echo(json.dumps(rules, indent=2))
+        typer.echo(json.dumps({"time": page.time, "rules": page.rules}, indent=2))
     else:
-        rules_text.show_rules(rules, out)
+        rules_text.show_rules(page.rules, out)
+        rules_text.show_time(page.time, out)
 
 
 @commands.command()
