@@ -40,6 +40,10 @@ _METRICS_EVERY_SECONDS = 0.4
 _POLL_SECONDS = 0.1
 _COPIED = "rules"
 _MARK = ".spark-cep-demo"
+_WAITING = (
+    "results come when the watermark has passed their events; newer events move it, so those read"
+    " last wait"
+)
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,7 @@ def _stream(
 ) -> Result:
     """Produce everything and read what comes of it."""
     screen.say(f"the job is ready; metrics at {pages.address}/metrics")
+    screen.say(_WAITING)
     arrivals = Arrivals(up.broker.bootstrap, up.registry.url)
     producer = Producer(producer_settings(up.broker.bootstrap))
     feed = Feed(waves(), producer, encoder, list(TOPICS), interruption, rules)
