@@ -191,8 +191,8 @@ def test_signals_at_start_and_idle(scenario: Scenario) -> None:
 
 
 def test_waiting_for_kafka_at_start(scenario: Scenario) -> None:
-    """Alive, not ready, and it says for what; Ctrl-C ends the wait, without a traceback, and so does
-    its limit."""
+    """Alive, not ready, and it says for what; Ctrl-C ends the wait, without a traceback, and so
+    does its limit."""
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
     Stream(scenario)
     nobody = f"127.0.0.1:{free_ports(1)[0]}"

@@ -88,6 +88,10 @@ def test_a_run_that_shows_nothing_is_told() -> None:
     assert what_is_wrong([Score("broker kill", 1, 2, [java], equal, equal)]) == [
         "broker kill: the command ended with [14]"
     ]
+    for kind in trial.PYTHON:
+        assert what_is_wrong([Score(f"python {kind}", 1, 2, [1], equal, equal)]) == [
+            f"python {kind}: the command ended with [1]"
+        ]
     assert what_is_wrong([Score("jvm", 1, 2, [70], Comparison(5, 1, 0, 0), none)]) == [
         "jvm: not as the matcher: Comparison(compared=5, lost=1, twice=0, wrong=0)",
         "jvm: nothing was compared with an undisturbed run",
