@@ -37,12 +37,14 @@ _SECONDS: Final = 5.0
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """The result of a check: everything wrong, in the order of the places, and the warnings.
-    ``silenced``: warnings that comments allow, with the reason that they give."""
+    ``silenced``: warnings that comments allow, with the reason that they give. ``notes``: what is
+    wrong with the input topics of the settings, or why they could not be looked for."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     silenced: tuple[tuple[Problem, str], ...]
     summary: str
+    notes: tuple[str, ...]
 
 
 def check_rules(paths: Sequence[Path], config: Path | None, schemas: Sequence[Path]) -> CheckReport:
@@ -53,10 +55,11 @@ def check_rules(paths: Sequence[Path], config: Path | None, schemas: Sequence[Pa
     found = findings_of(rules, lambda _: types)
     problems, warnings = list(found.problems), list(found.warnings)
     checked = "Columns and types were not checked: give --schema or --config."
+    notes: list[str] = []
     if config is None:
         problems += _endless(rules)
     else:
-        wrong, noted = _registry_findings(rules, config)
+        wrong, noted = _registry_findings(rules, config, notes)
         problems += wrong
         warnings += noted
         checked = f"Columns and types were checked against the registry's schemas of {config}."
@@ -67,7 +70,9 @@ def check_rules(paths: Sequence[Path], config: Path | None, schemas: Sequence[Pa
     if warned:
         valid += ", with 1 warning" if warned == 1 else f", with {warned} warnings"
     ordered = tuple(sorted(problems, key=_by_place))
-    return CheckReport(ordered, tuple(warnings), found.silenced, f"{valid}. {checked}")
+    return CheckReport(
+        ordered, tuple(warnings), found.silenced, f"{valid}. {checked}", tuple(notes)
+    )
 
 
 def _given_rules(paths: Sequence[Path], config: Path | None) -> RuleSet:
@@ -102,17 +107,15 @@ def _from_standard_input() -> RuleFile:
     return rule_file(text, f"{_STANDARD_INPUT_NAME}.sql")
 
 
-def _look_for_topics(settings: Settings) -> None:
-    """Raise ConfigurationError where Kafka can be asked and has no such input topic: a name that is
-    mistyped has no subject either."""
+def _existing_topics(settings: Settings, notes: list[str]) -> list[str] | None:
+    """The topics that Kafka has; ``None`` where it cannot be asked, and a note says why."""
     from spark_cep.pipeline.driver.kafka.cluster import Cluster
-    from spark_cep.pipeline.driver.rules.job_plan import input_topics
 
     try:
-        existing = Cluster(settings, seconds=_SECONDS).topics()
-    except (ConfigurationError, StartError):
-        return
-    input_topics(settings, existing)
+        return Cluster(settings, seconds=_SECONDS).topics()
+    except (ConfigurationError, StartError) as error:
+        notes.append(f"{error}; so it was not checked whether the input topics exist")
+        return None
 
 
 def _endless(rules: RuleSet) -> Iterator[Problem]:
@@ -165,20 +168,22 @@ def _types_of_files(files: Sequence[Path]) -> list[InputRecord]:
     return types
 
 
-def _registry_findings(rules: RuleSet, config: Path) -> tuple[Sequence[Problem], Sequence[Problem]]:
-    """Problems and warnings."""
+def _registry_findings(
+    rules: RuleSet, config: Path, notes: list[str]
+) -> tuple[Sequence[Problem], Sequence[Problem]]:
+    """Problems and warnings; what concerns the input topics goes to ``notes``."""
     if rules.problems:
         # A rule that is switched off is checked, and not compiled, which one with parts left out
         # cannot be.
         off = (replace(one, rule=replace(one.rule, enabled=False)) for one in rules.loaded)
         rules = RuleSet(tuple(off))
     try:
-        return (), _check_with_registry(rules, config)
+        return (), _check_with_registry(rules, config, notes)
     except RuleSetError as error:
         return error.problems, ()
 
 
-def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
+def _check_with_registry(rules: RuleSet, config: Path, notes: list[str]) -> tuple[Problem, ...]:
     # Clients of Kafka and the registry are slow to import.
     from spark_cep.codecs.formats import record_format
     from spark_cep.codecs.registry.registry import Registry
@@ -191,10 +196,18 @@ def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
         from spark_cep.pipeline.driver.kafka.cluster import Cluster
 
         topics = Cluster(settings).topics()
+    existing = _existing_topics(settings, notes)
     with Registry.opened(settings.registry) as registry:
         try:
             schemas = record_format(settings, registry, topics)
-        except SchemaNotFoundError:
-            _look_for_topics(settings)
-            raise
+        except SchemaNotFoundError as error:
+            if existing is not None:
+                # A name that is mistyped has no subject either.
+                job_plan.input_topics(settings, existing)
+            raise SchemaNotFoundError("\n".join([str(error), *notes])) from error
+        if existing is not None:
+            try:
+                job_plan.input_topics(settings, existing)
+            except ConfigurationError as error:
+                notes.append(str(error))
         return job_plan.check_rules(rules, schemas, ends=settings.trigger.ends)

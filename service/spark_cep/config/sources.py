@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import SecretStr, ValidationError
@@ -80,6 +81,11 @@ class Reader:
         self._environ = environ
         self._origins: dict[SettingPath, Origin] = {}
         self._faulty: set[SettingPath] = set()
+
+    @property
+    def origins(self) -> Mapping[SettingPath, Origin]:
+        """The places of all that was given: sections, and the settings in them."""
+        return MappingProxyType(self._origins)
 
     def read_defaults(self) -> None:
         """Relative paths among the defaults, which start at the configuration's folder as well."""

@@ -64,7 +64,10 @@ DottedName = Annotated[str, AfterValidator(_dotted), Shown("name")]
 class ReaderSchema(SettingsSection):
     """The schema that events are read as, whatever schema wrote them."""
 
-    file: FilePath | None = setting(None, "An Avro schema file (`.avsc`).")
+    file: FilePath | None = setting(
+        None,
+        "A file with an Avro schema (`.avsc`), or with a JSON Schema where `format` is `json`.",
+    )
     subject: str | None = setting(None, "A subject of the registry.")
     version: Annotated[int, Shown("number")] | Literal["latest"] = setting(
         "latest", "Version of the subject, read once at start."
@@ -86,9 +89,15 @@ class Input(SettingsSection):
         "Instead of `topics`: a regular expression (Python's) that whole names of topics match.",
         min_length=1,
     )
+    format: Literal["avro", "json"] = setting(
+        "avro",
+        "Format of the records. `avro`: with a schema id of the registry in front. `json`: an "
+        "object, with or without a schema id in front.",
+    )
     record: DottedName | None = setting(
         None,
-        "Full name of the Avro record to take, in topics with several record types.",
+        "Full name of the Avro record to take, in topics with several record types; of JSON, the "
+        "name of the record type.",
     )
     reader_schema: ReaderSchema | None = setting(
         None,

@@ -84,6 +84,11 @@ def read_file(path: Path) -> list[CaseFile]:
     except (OSError, UnicodeDecodeError) as error:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise ConfigurationError(f"{path}: cannot be read: {why}") from error
+    return read_text(path, text)
+
+
+def read_text(path: Path, text: str) -> list[CaseFile]:
+    """The cases in the text of a file: see :func:`read_file`."""
     source = shown_name(path)
     files, problems = examine_cases(path, text)
     if problems:

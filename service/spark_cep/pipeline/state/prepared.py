@@ -9,7 +9,9 @@ from spark_cep.columns.texts import TextSet
 from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.keys import KeysState
-from spark_cep.matcher.snapshot import StoredKeys, decode_batch, encode, encode_batch
+from spark_cep.matcher.snapshot.stored_keys import StoredKeys
+from spark_cep.matcher.snapshot.waiting_events import decode_batch, encode_batch
+from spark_cep.matcher.snapshot.written_state import encode
 from spark_cep.model import Coordinates, Event
 
 
