@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections import deque
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -19,7 +19,7 @@ from spark_cep.codecs.avro.schema import without_defaults
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import locate
 from spark_cep.codecs.registry.registry import Registry
-from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
+from spark_cep.codecs.registry.settings import no_registry
 from spark_cep.config import Settings
 from spark_cep.errors import SchemaError, SchemaNotFoundError
 from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
@@ -64,14 +64,14 @@ def newest_letters(
     RegistryUnavailableError and what else :class:`~spark_cep.pipeline.driver.kafka.cluster.Cluster`
     and the registry raise.
     """
-    if settings.registry is None:
-        raise no_registry("dead letters")
+    if settings.registry is None and settings.outputs.format_of("dead_letters") == "avro":
+        raise no_registry("dead letters", "outputs.format: json")
     topic = settings.outputs.topics.dead_letters
     letters: list[Letter] = []
     foreign: deque[Foreign] = deque(maxlen=_MOST_FOREIGN)
     with (
         partitions_of(settings, "outputs.topics.dead_letters", topic) as partitions,
-        closing(Registry(RegistrySettings.of(settings.registry))) as registry,
+        Registry.opened(settings.registry) as registry,
     ):
         decoder = _Decoder(registry)
         for partition in partitions:
@@ -92,10 +92,22 @@ def newest_letters(
     return letters, sorted(foreign, key=lambda each: each.place)
 
 
+def _of_json(place: tuple[int, int], value: bytes) -> Letter | Foreign:
+    """The dead letter that a JSON object is."""
+    try:
+        fields = json.loads(value)
+        for name in ("record_key", "record_value"):
+            fields[name] = None if fields[name] is None else b64decode(fields[name])
+        fields["failed_at"] = datetime.fromisoformat(fields["failed_at"])
+        return Letter(place, **fields)
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        return Foreign(place, f"it is JSON, and no dead letter: {type(error).__name__}: {error}")
+
+
 class _Decoder:
     """Records to dead letters."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry | None) -> None:
         self._registry = registry
         self._reader = fastavro.parse_schema(json.loads(schema_text("dead-letter")))
         self._writers: dict[int | UUID, Any] = {}
@@ -105,6 +117,8 @@ class _Decoder:
         place = (message.partition() or 0, message.offset() or 0)
         value = message.value() or b""
         headers: Any = message.headers() or ()  # as the client is typed, they may be a mapping
+        if value[:1] == b"{":
+            return _of_json(place, value)
         try:
             framed = locate(value, headers)
             writer = self._writer(framed.schema)
@@ -123,6 +137,8 @@ class _Decoder:
 
     def _writer(self, schema: int | UUID) -> Any:
         if schema not in self._writers:
+            if self._registry is None:
+                raise SchemaError(f"it is Avro of schema {schema}, and registry.url is not set")
             text = without_defaults(self._registry.get_schema(schema)).text
             parsed: Any = fastavro.parse_schema(json.loads(text))
             self._writers[schema] = parsed if isinstance(parsed, dict) else {"type": "no record"}
