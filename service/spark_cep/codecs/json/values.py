@@ -343,7 +343,7 @@ def _allowed_of(schema: AvroSchema, node: Node) -> str:
     what = kind(definition)
     if what in _NESTING or what == "null":
         return _NESTING.get(what, "null")
-    return _allowed(definition, scalar_type(definition))  # type: ignore[arg-type]  # no union
+    return _allowed(definition, scalar_type(definition))
 
 
 def _allowed(node: Node, of: SqlType) -> str:
