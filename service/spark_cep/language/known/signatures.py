@@ -54,7 +54,7 @@ def is_function(name: str) -> bool:
 
 @cache
 def signature(name: str) -> str:
-    """The signature of a function: ``SUBSTRING(STRING, INT[, INT])``, with the type of the result."""
+    """The signature of a function and its type: ``SUBSTRING(STRING, INT[, INT])``."""
     upper = name.upper()
     if upper in ROW_FUNCTIONS:
         return ROW_FUNCTIONS[upper].name
