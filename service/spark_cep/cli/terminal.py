@@ -39,7 +39,7 @@ _SHOW_CURSOR: Final = b"\x1b[?25h"
 
 
 class Verbosity(Enum):
-    """How much a command says beside its results, warnings and errors."""
+    """The amount that a command prints beside its results, warnings and errors."""
 
     QUIET = "quiet"
     NORMAL = "normal"
