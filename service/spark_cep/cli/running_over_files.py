@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_cep.cli.terminal import Verbosity, note, out, print_warnings, verbosity
+from spark_cep.cli.terminal import Verbosity, compiling_told, note, out, print_warnings, verbosity
 from spark_cep.observability.logs import configure
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def run_over_files(
     from spark_cep.backtest.replay import Replay, run_settings
     from spark_cep.cli.authoring.events import recorded_events, rules_to_run
     from spark_cep.config import load
+    from spark_cep.recorded.events import Window
 
     # Results have the standard output for themselves.
     configure("debug" if verbosity.get() is Verbosity.VERBOSE else "warning", stream=sys.stderr)
@@ -60,8 +61,8 @@ def run_over_files(
     chosen = rules_to_run(rules, settings)
     counts = Counter[str]()
     records = 0
-    with ExitStack() as stack:
-        events = recorded_events(chosen, files, settings, schemas, event_times, None, None, stack)
+    with ExitStack() as stack, compiling_told():
+        events = recorded_events(chosen, files, settings, schemas, event_times, Window(), stack)
         for each in events.notes:
             note(each)
         replay = Replay(chosen, events, run_settings(settings))

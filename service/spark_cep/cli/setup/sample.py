@@ -16,8 +16,10 @@ import numpy as np
 
 from spark_cep.cases.writing.case_text import CaseEvent
 from spark_cep.cases.writing.tapping import tapped_events
+from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import KAFKA_TIMESTAMP, Settings
 from spark_cep.errors import ConfigurationError
+from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Rule, Step
 from spark_cep.pattern.types import TIMESTAMP, SqlType
 from spark_cep.recorded.events import RecordedEvents, Window
@@ -83,7 +85,7 @@ def _newest(recording: Recording, most: int) -> Recording:
         return recording
     wanted = recording.wanted
     start = max(wanted.start, wanted.end - most)
-    return replace(recording, wanted=wanted._replace(start=start))
+    return replace(recording, wanted=wanted._replace(start=start), begin=start)
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,14 @@ class _Head:
             if left <= 0:
                 return
 
+    def parts(self, count: int) -> Sequence[Recording]:  # noqa: ARG002  there is one
+        """See :class:`~spark_cep.recorded.recording.Recording`."""
+        return [self]
+
+    def around(self, at: Coordinates) -> Recording | None:
+        """See :class:`~spark_cep.recorded.recording.Recording`."""
+        return None if self.whole.around(at) is None else self
+
 
 def _every_event(name: str) -> Rule:
     """A rule that reads each event of an input."""
@@ -136,7 +146,7 @@ def _sample(name: str, opened: RecordedEvents, source: str) -> Sample:
         raise ConfigurationError(
             f"{source}: none of the first {_MOST:,} records is an event that can be read"
         ) from None
-    types = recorded.format.types
+    types = [each for each in recorded.format.types if isinstance(each, EventType)]
     ((most, _),) = Counter(each.of_type for each in seen).most_common(1)
     chosen = next(each for each in types if most in (None, each.name.rpartition(".")[2]))
     schemas = [json.loads(each.reader.text) for each in types]
