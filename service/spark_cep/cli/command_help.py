@@ -40,7 +40,6 @@ HELP: Final = {
     "tap": CommandHelp(
         RULES, "spark-cep tap --rule r --key ann --config config.yaml --output r.cases.yaml"
     ),
-    "play": CommandHelp(RULES, "spark-cep play brute-force.yaml logins.jsonl"),
     "init": CommandHelp(SETUP, "spark-cep init my-job --input payments.jsonl"),
     "config": CommandHelp(SETUP, "spark-cep config show --config config.yaml"),
     "config show": CommandHelp(SETUP, "spark-cep config show --config config.yaml time"),

@@ -53,7 +53,7 @@ export default {
         securityLevel: "strict",
         theme: "base",
         themeVariables: { ...colours, fontFamily: "inherit", fontSize: "13px" },
-        flowchart: { htmlLabels: true, nodeSpacing: 24, rankSpacing: 24, padding: 8, curve: "basis" },
+        flowchart: { htmlLabels: true, nodeSpacing: 34, rankSpacing: 24, padding: 8, curve: "basis" },
       });
       const { svg } = await mermaid.render(`play_automaton_${number}`, this.drawing);
       if (number !== drawings) return; // another has been asked for
