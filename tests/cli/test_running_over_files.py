@@ -19,7 +19,7 @@ pattern:
 within: 1 minute
 after_match: skip_past_last_event
 """
-#: A match of ann; bob and cleo time out; a line that is none; events out of order.
+#: A match of ann; bob times out; a line that is none; an event of cleo's that is late.
 EVENTS = """{"ts": "2026-01-31T12:00:00Z", "user": "ann", "kind": "fail"}
 {"ts": "2026-01-31T12:00:20Z", "user": "ann", "kind": "ok"}
 {"ts": "2026-01-31T12:00:30Z", "user": "bob", "kind": "fail"}
@@ -59,8 +59,9 @@ def test_for_people(folder: Path) -> None:
     assert "logins.jsonl, line 5: it is no JSON" in dead
     assert rest == [
         "2026-01-31 12:00:20 match pair ann a 12:00:00, b 12:00:20",
-        "2026-01-31 12:01:00 timeout pair cleo a 12:00:00, not complete by 12:01:00",
         "2026-01-31 12:01:30 timeout pair bob a 12:00:30, not complete by 12:01:30",
+        "2026-01-31 12:00:00 late logins.jsonl - 12:00:00 came 4 minutes 50 seconds after the"
+        " watermark: offset=6",
     ]
     assert "6 records. matches: 1," in result.stderr
 
@@ -73,7 +74,7 @@ def test_for_programs_and_by_settings(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     found = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [each["kind"] for each in found] == ["dead_letter", "match", "timeout", "timeout"]
+    assert [each["kind"] for each in found] == ["dead_letter", "match", "timeout", "late"]
     assert found[1]["key"] == "ann"
     assert found[1]["value"]["time"] == "2026-01-31T12:00:20Z"
 
