@@ -249,3 +249,32 @@ def test_run_refuses_a_wrong_configuration(tmp_path: Path) -> None:
     assert "bootstrap_servers" in result.stdout
     assert "trigger.interval" in result.stdout
     assert "inputs" in result.stdout
+
+
+@pytest.mark.kafka
+def test_init_from_a_topic(kafka: KafkaAccess, registry: str, tmp_path: Path) -> None:
+    """What it writes passes at once, and the rule finds its match in the topic; of a topic without
+    records there is nothing to write."""
+    scenario = Scenario(kafka, registry, None, tmp_path)
+    stream = Stream(scenario)
+    places = ("--bootstrap-servers", kafka.bootstrap, "--registry", registry)
+    job = tmp_path / "job"
+    result = _invoke("init", job, "--topic", stream.topic, *places)
+    assert result.exit_code == 3, result.output
+    assert not job.exists()
+    stream.send(*((f"k{n % 2}", "ab"[n // 2 % 2], n) for n in range(8)))
+    result = _invoke("init", job, "--topic", stream.topic, *places)
+    assert result.exit_code == 0, result.output
+    config = job / "config.yaml"
+    settings = yaml.safe_load(config.read_text("utf-8"))
+    (source,) = settings["inputs"].values()
+    assert (source["topics"], source["event_time"]) == ([stream.topic], "ts")
+    assert not (job / "compose.yaml").exists()
+    for words in (
+        ("check", "--config", config, "--strict"),
+        ("test", job / "rules"),
+    ):
+        result = _invoke(*words)
+        assert result.exit_code == 0, result.output
+    result = _invoke("backtest", "--config", config, "--json")
+    assert json.loads(result.stdout)["rules"][0]["matches"] >= 2

@@ -26,11 +26,17 @@ class CommandHelp(NamedTuple):
 #: By the command's words. Groups stand in --help in the order of their first command.
 HELP: Final = {
     "check": CommandHelp(RULES, "spark-cep check rules --config config.yaml"),
+    "lsp": CommandHelp(RULES, "spark-cep lsp --schema schemas"),
     "fmt": CommandHelp(RULES, "spark-cep fmt --check rules"),
     "explain": CommandHelp(RULES, "spark-cep explain rules --rule brute-force"),
     "test": CommandHelp(RULES, "spark-cep test rules --schema login.avsc"),
     "backtest": CommandHelp(RULES, "spark-cep backtest --rules rules --input logins.jsonl"),
     "why": CommandHelp(RULES, "spark-cep why --rule rules/r.yaml --input logins.jsonl --key ann"),
+    "play": CommandHelp(RULES, "spark-cep play rules/brute-force.yaml logins.jsonl"),
+    "schema": CommandHelp(SETUP, "spark-cep schema infer logins.jsonl"),
+    "schema infer": CommandHelp(
+        SETUP, "spark-cep schema infer logins.jsonl --output schemas/login.avsc"
+    ),
     "tap": CommandHelp(
         RULES, "spark-cep tap --rule r --key ann --config config.yaml --output r.cases.yaml"
     ),

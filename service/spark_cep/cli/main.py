@@ -90,6 +90,7 @@ def prepare() -> None:
 
 # Groups of commands stand in --help in the order of their first one.
 app.command()(init)
+app.add_typer(schema_commands)
 app.add_typer(config_commands)
 app.command()(doctor)
 app.command()(prepare)
@@ -97,7 +98,6 @@ app.command()(check)
 app.command()(lsp)
 app.command()(fmt)
 app.command()(explain)
-app.add_typer(schema_commands)
 app.command("test")(run_cases)
 app.command()(backtest)
 app.command()(why)

@@ -64,7 +64,8 @@ def _commands(
 
 
 def _section(words: str, command: Any, context: Any) -> str:
-    arguments, options = [], []
+    arguments: list[str] = []
+    options: list[str] = []
     for parameter in command.params:
         if parameter.name in _COMMON or getattr(parameter, "hidden", False):
             continue

@@ -16,10 +16,16 @@ from spark_cep import __version__
 from spark_cep.cli.authoring.events import GivenEventTimes, GivenSchemas
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.job.live_view import LiveView, show_cursor, shown
 from spark_cep.cli.running_over_files import run_over_files
 from spark_cep.cli.signals import StopSignals
-from spark_cep.cli.terminal import Verbosity, configure_logs, out, print_error, verbosity
+from spark_cep.cli.terminal import (
+    Verbosity,
+    configure_logs,
+    out,
+    print_error,
+    show_cursor,
+    verbosity,
+)
 from spark_cep.config import Settings, load
 from spark_cep.observability.logs import as_json, configure, identify, logger, new_run_id
 from spark_cep.observability.standard_error import take_in_exceptions, take_in_standard_error
@@ -204,6 +210,8 @@ def _serve(
 
 def _live_view(registry: CollectorRegistry, health: Health) -> AbstractContextManager[None]:
     """The view of the job below its log, where that is on a terminal and people want it."""
+    from spark_cep.cli.job.live_view import LiveView, shown
+
     on_terminal = out.is_terminal and not out.is_dumb_terminal and not as_json()
     if not on_terminal or verbosity.get() is not Verbosity.NORMAL:
         return nullcontext()

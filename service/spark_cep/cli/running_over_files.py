@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_cep.cli.terminal import Verbosity, note, out, print_warnings, verbosity
+from spark_cep.cli.terminal import Verbosity, compiling_told, note, out, print_warnings, verbosity
 from spark_cep.observability.logs import configure
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def run_over_files(
     chosen = rules_to_run(rules, settings)
     counts = Counter[str]()
     records = 0
-    with ExitStack() as stack:
+    with ExitStack() as stack, compiling_told():
         events = recorded_events(chosen, files, settings, schemas, event_times, Window(), stack)
         for each in events.notes:
             note(each)

@@ -3,6 +3,7 @@ errors."""
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -34,8 +35,11 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+_SHOW_CURSOR: Final = b"\x1b[?25h"
+
+
 class Verbosity(Enum):
-    """How much a command says beside its results, warnings and errors."""
+    """The amount that a command prints beside its results, warnings and errors."""
 
     QUIET = "quiet"
     NORMAL = "normal"
@@ -95,12 +99,21 @@ def print_warnings(warnings: Sequence[Problem]) -> None:
         err.print(f"{warning}\n", markup=False)
 
 
+def show_cursor() -> None:
+    """Show the cursor again that a live view hides, at an end that leaves no time for more."""
+    if os.isatty(1):
+        os.write(1, _SHOW_CURSOR)
+
+
 @contextmanager
 def compiling_told() -> Iterator[None]:
     """Tell people where code is compiled in the block, which takes long."""
     # The compiler is slow to import.
     from spark_cep.columns.compilation import compilation_noticed
 
+    if verbosity.get() is Verbosity.QUIET:
+        yield
+        return
     text = (
         "compiling for this machine, which it does once and which takes up to two minutes;"
         " `spark-cep prepare` does it beforehand"

@@ -97,7 +97,7 @@ def test_the_rule(tmp_path: Path) -> None:
     settings = yaml.safe_load((tmp_path / "job/config.yaml").read_text("utf-8"))
     assert settings["inputs"] == {
         "payments": {
-            "topics": ["payments"], "event_time": "at",
+            "topics": ["payments"], "format": "json", "event_time": "at",
             "reader_schema": {"file": "schemas/payments.avsc"},
         }
     }  # fmt: skip

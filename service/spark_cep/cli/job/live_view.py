@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import sys
 import time
 from collections import Counter, deque
@@ -33,12 +32,11 @@ _REFRESHES_PER_SECOND: Final = 2
 #: The rate is that of the last seconds.
 _RATE_SECONDS: Final = 5.0
 _MOST_RULES: Final = 10
-_SHOW_CURSOR: Final = b"\x1b[?25h"
 
 
 @dataclass
 class Figures:
-    """What the metrics say of a job now; by rule: matches, timeouts, partial matches."""
+    """The state of a job by its metrics; by rule: matches, timeouts, partial matches."""
 
     records: float = 0
     lag: float = 0
@@ -166,9 +164,3 @@ def shown(view: LiveView, console: Console) -> Iterator[None]:
             for handler, stream in before:
                 if stream is not None:
                     handler.setStream(stream)
-
-
-def show_cursor() -> None:
-    """Show the cursor again, at an end that leaves no time for anything else."""
-    if os.isatty(1):
-        os.write(1, _SHOW_CURSOR)

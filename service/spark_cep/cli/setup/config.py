@@ -86,10 +86,10 @@ def check(
     except ConfigurationError as error:
         if form is CheckForm.TEXT:
             raise
-        typer.echo(check_forms.written(CheckReport(error.problems, (), (), ""), form), nl=False)
+        typer.echo(check_forms.written(CheckReport(error.problems, (), (), "", ()), form), nl=False)
         sys.exit(ExitCode.CONFIGURATION)
     if form is not CheckForm.TEXT:
-        typer.echo(check_forms.written(CheckReport((), (), (), ""), form), nl=False)
+        typer.echo(check_forms.written(CheckReport((), (), (), "", ()), form), nl=False)
         return
     from spark_cep.cli.setup.shown_settings import shown_settings
 

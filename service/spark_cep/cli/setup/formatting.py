@@ -70,8 +70,8 @@ def _lost(comment: str, text: str, source: str) -> Problem:
 def _ordered(text: str) -> str:
     """The text with the keys of each document in order. A document with aliases stays as it is."""
     lines = text.splitlines()
-    events = list(yaml.parse(text, Loader=yaml.SafeLoader))
-    begins = [each.start_mark.line for each in events if isinstance(each, yaml.DocumentStartEvent)]
+    events: list[Any] = list(yaml.parse(text, Loader=yaml.SafeLoader))
+    begins = [_marks(each)[0].line for each in events if isinstance(each, yaml.DocumentStartEvent)]
     nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     if any(isinstance(each, yaml.AliasEvent) for each in events):
         return text
@@ -118,6 +118,11 @@ def _without_blank_end(lines: Sequence[str]) -> list[str]:
     while kept and not kept[-1].strip():
         kept.pop()
     return kept
+
+
+def _marks(event: Any) -> tuple[Any, Any]:
+    """The beginning and the end of an event; PyYAML's types leave open that they are known."""
+    return event.start_mark, event.end_mark
 
 
 # Indentation and blanks.
@@ -172,8 +177,9 @@ def _spaced(text: str) -> str:
 def _inside_texts(text: str) -> set[int]:
     """The numbers of the lines that belong to a text of several lines, but for its first."""
     found: set[int] = set()
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+    events: list[Any] = list(yaml.parse(text, Loader=yaml.SafeLoader))
+    for event in events:
         if isinstance(event, yaml.ScalarEvent):
-            start, end = event.start_mark, event.end_mark
+            start, end = _marks(event)
             found.update(range(start.line + 1, end.line + (end.column > 0)))
     return found

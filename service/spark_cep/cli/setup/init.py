@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
@@ -12,11 +14,16 @@ import typer
 
 from spark_cep.cli.authoring.events import GivenEventTimes, GivenSchemas
 from spark_cep.cli.terminal import note
-from spark_cep.errors import ConfigurationError
+from spark_cep.errors import ConfigurationError, SchemaError
 
 if TYPE_CHECKING:
+    from spark_cep.cli.setup.project import Place
     from spark_cep.cli.setup.sample import Sample
+    from spark_cep.config import Settings
 
+_JSON: Final = (".json", ".jsonl", ".ndjson")
+_RECORD: Final = "Event"
+_LOOKED_AT: Final = 1_000
 _OWN_EVENTS: Final = "logins.jsonl"
 _SERVERS: Final = "localhost:9092"
 _REGISTRY: Final = "http://localhost:8081"
@@ -61,12 +68,14 @@ def init(
         # All files, or none of them.
         made = Path(stack.enter_context(TemporaryDirectory(prefix="spark-cep-init-")))
         if topic is not None:
-            place = Place(servers, registry, topic)
-            sample, source = _of_topic(place, made, stack), f"topic {topic}"
+            sample, place = _of_topic(Place(servers, registry, topic), made, stack)
+            source = f"topic {topic}"
         else:
             given = files or [_write_own_events(made)]
             sample = sample_of_files(given, schema or (), event_time or ())
-            place, source = Place(servers, registry), ", ".join(Path(each).name for each in given)
+            is_json = any(each in _JSON for each in Path(given[0]).suffixes)
+            place = Place(servers, registry, is_json=is_json)
+            source = ", ".join(Path(each).name for each in given)
         for each in sample.recorded.notes:
             note(each)
         rule = first_rule(sample, source)
@@ -88,21 +97,40 @@ def init(
         note(f"next: {line}")
 
 
-def _of_topic(place: object, made: Path, stack: ExitStack) -> Sample:
-    """Look at a topic by settings as they will be written, and the environment."""
-    from spark_cep.cli.setup.project import CONFIG, Place, config_text
+def _of_topic(place: Place, made: Path, stack: ExitStack) -> tuple[Sample, Place]:
+    """Look at a topic by settings as they will be written, and the environment. Records in JSON
+    need no schema in the registry."""
+    from spark_cep.cli.setup.project import CONFIG, config_text, schema_file
     from spark_cep.cli.setup.sample import event_time_of, input_name, sample_of_topic
     from spark_cep.config import load
+    from spark_cep.recorded.inference import schema_of_topic
 
-    assert isinstance(place, Place)
     config, name = made / CONFIG, input_name(place.topic)
-    config.write_text(config_text(place, name, {}), "utf-8")
-    sample = sample_of_topic(load(config), place.topic, stack)
+
+    def settings(details: Mapping[str, str]) -> Settings:
+        config.write_text(config_text(place, name, details), "utf-8")
+        return load(config)
+
+    details: dict[str, str] = {}
+    try:
+        inferred = schema_of_topic(settings(details), place.topic, _RECORD, _LOOKED_AT)
+    except SchemaError:
+        # The registry knows the schema of what is no JSON.
+        pass
+    else:
+        place = replace(place, is_json=True)
+        file = made / schema_file(name)
+        file.parent.mkdir()
+        file.write_text(inferred.schema.text, "utf-8")
+        details = {"format": "json", "reader_schema": f"{{file: {schema_file(name)}}}"}
+        for each in inferred.left_out:
+            note(f"{place.topic}: is read without a column: {each}")
+    sample = sample_of_topic(settings(details), place.topic, stack)
     column = event_time_of(sample)
-    if column is None:
-        return sample
-    config.write_text(config_text(place, name, {"event_time": column}), "utf-8")
-    return sample_of_topic(load(config), place.topic, stack)
+    if column is not None:
+        details["event_time"] = column
+        sample = sample_of_topic(settings(details), place.topic, stack)
+    return sample, place
 
 
 def _write_own_events(folder: Path) -> str:

@@ -108,11 +108,12 @@ jobs:
 
 @dataclass(frozen=True)
 class Place:
-    """The Kafka cluster, registry and topic of the settings."""
+    """The Kafka cluster, registry and topic of the settings, and the format of its records."""
 
     servers: str = "localhost:9092"
     registry: str = "http://localhost:8081"
     topic: str = ""
+    is_json: bool = False
 
 
 def config_text(place: Place, name: str, details: Mapping[str, str]) -> str:
@@ -139,7 +140,7 @@ def write_files(
     the rule finds."""
     schema = schema_file(sample.input)
     texts: dict[str, Callable[[], str]] = {
-        CONFIG: lambda: config_text(place, sample.input, _details(sample, schema)),
+        CONFIG: lambda: config_text(place, sample.input, _details(sample, place, schema)),
         schema: lambda: json.dumps(sample.schema, indent=2) + "\n",
         RULE: lambda: rule.text,
         CASES: lambda: _case(sample, rule, schema),
@@ -156,9 +157,9 @@ def write_files(
     return list(texts)
 
 
-def _details(sample: Sample, schema: str) -> dict[str, str]:
+def _details(sample: Sample, place: Place, schema: str) -> dict[str, str]:
     column, unit = sample.event_time
-    details = {}
+    details = {"format": "json"} if place.is_json else {}
     if column != KAFKA_TIMESTAMP:
         details["event_time"] = column
     if unit != "auto":

@@ -16,6 +16,7 @@ import numpy as np
 
 from spark_cep.cases.writing.case_text import CaseEvent
 from spark_cep.cases.writing.tapping import tapped_events
+from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import KAFKA_TIMESTAMP, Settings
 from spark_cep.errors import ConfigurationError
 from spark_cep.model import Coordinates
@@ -121,7 +122,7 @@ class _Head:
             if left <= 0:
                 return
 
-    def parts(self, count: int) -> Sequence[Recording]:  # noqa: ARG002  it is small
+    def parts(self, count: int) -> Sequence[Recording]:  # noqa: ARG002  there is one
         """See :class:`~spark_cep.recorded.recording.Recording`."""
         return [self]
 
@@ -145,7 +146,7 @@ def _sample(name: str, opened: RecordedEvents, source: str) -> Sample:
         raise ConfigurationError(
             f"{source}: none of the first {_MOST:,} records is an event that can be read"
         ) from None
-    types = recorded.format.types
+    types = [each for each in recorded.format.types if isinstance(each, EventType)]
     ((most, _),) = Counter(each.of_type for each in seen).most_common(1)
     chosen = next(each for each in types if most in (None, each.name.rpartition(".")[2]))
     schemas = [json.loads(each.reader.text) for each in types]

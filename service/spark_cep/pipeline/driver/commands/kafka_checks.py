@@ -35,6 +35,7 @@ _REQUEST: Final = re.compile(r"ApiKey (\w+) \(\d+\) Versions \d+\.\.(\d+)")
 _AHEAD_SECONDS: Final = 60.0
 _READ, _WRITE = "Read", "Write"
 _PAGE: Final = "docs/security.md, Rights in Kafka"
+_NEWEST: Final = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # without types
 _T = TypeVar("_T")
 
 
@@ -145,7 +146,9 @@ def check_rights(
     outputs, kafka = settings.outputs, settings.kafka
     topics = outputs.topics
     markers = f"{settings.transactional_id_prefix}.commit-markers"
-    own = dict.fromkeys((*topics.all(), topics.rule_audit), (_WRITE,))
+    own: dict[str | None, tuple[str, ...]] = dict.fromkeys(
+        (*topics.all(), topics.rule_audit), (_WRITE,)
+    )
     own |= {topics.rule_status: (_READ, _WRITE), settings.rules.overrides_topic: (_READ,)}
     own[markers] = (_READ, _WRITE)
     groups = {markers: (_READ,)}
@@ -198,7 +201,7 @@ def check_clock(settings: Settings, partitions: Sequence[Partition], seconds: fl
     """Compare this machine's clock with the timestamps of the newest records: Kafka does not tell
     its own time, but a record of the future tells that a clock is wrong."""
     admin = made(lambda: AdminClient(settings.kafka.admin_config() | {"log_level": 0}))
-    wanted = {TopicPartition(*at): OffsetSpec.max_timestamp() for at in partitions}
+    wanted = {TopicPartition(*at): _NEWEST for at in partitions}
     newest = _asked(
         lambda: {
             (at.topic, at.partition): future.result(seconds).timestamp

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -94,7 +95,7 @@ class OutputStream:
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._ends.pop(at, None)
             elif not may_pass(error):
-                self._cluster.ask(lambda error=error: _raise(error))
+                self._cluster.ask(partial(_raise, error))
         return found
 
     @property
