@@ -22,3 +22,6 @@ THREAD: Final = 4
 
 TOTAL: Final = 2
 """Steps of one more value in an aggregate of a rule in SQL."""
+
+FOLD: Final = 100
+"""Steps of one more row in what Python computes of the rows of a thread in a rule in SQL."""
