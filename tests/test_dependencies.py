@@ -46,6 +46,7 @@ EXTRAS = {
         )
     },
     "fmt": {"spark_cep/cli/setup/formatting.py"},
+    "lsp": {"spark_cep/language_server/protocol.py", "spark_cep/language_server/server.py"},
 }
 
 #: Extras for people at their own desks, which no image has and `all` does not name.
