@@ -109,7 +109,7 @@ def test_from_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = invoke("init")
     assert result.exit_code == 0, result.output
     assert "wrote config.yaml\n" in result.stdout
-    assert "spark-cep backtest --rules rules --input logins.jsonl\n" in result.stderr
+    assert "spark-cep run --input logins.jsonl --rules rules\n" in result.stderr
     expected = check_project(tmp_path)
     assert [match["key"] for match in expected["matches"]] == ["bob"]
     for name in ("compose.yaml", ".github/workflows/rules.yaml"):
