@@ -30,7 +30,7 @@ ARGS ?=
 MINUTES ?= 30
 
 .PHONY: help setup demo test test-unit test-slow test-bounds test-wheel test-rest test-e2e test-others test-waiting test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
-.PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
+.PHONY: browser test-page chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,12 +84,18 @@ NEITHER := not unit and not slow
 test-e2e: setup
 	$(PY) -m pytest tests/e2e -m "$(NEITHER)" $(patsubst %,--ignore %,$(BALANCE) $(WAITING))
 
-test-others: setup
+test-others: setup browser
 	$(PY) -m pytest tests -m "$(NEITHER)" --ignore tests/e2e --ignore tests/wheel
 	$(PY) -m pytest $(BALANCE) -m "$(NEITHER)"
 
 test-waiting: setup
 	$(PY) -m pytest $(WAITING) -m "$(NEITHER)"
+
+test-page: setup browser ## The page of spark-cep play in Chromium (ARGS=...)
+	$(PY) -m pytest tests/play/test_page.py $(ARGS)
+
+browser: ## Install Chromium for the tests of that page, where apt-get may
+	@bash .ci/browser/install
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
@@ -97,7 +103,7 @@ lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	$(IMAGE_TOOLS)/bin/hadolint Dockerfile
-	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart $(CHART_TOOLS)/install $(KUBERNETES_TOOLS)/install image/*.sh
+	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart .ci/browser/install $(CHART_TOOLS)/install $(KUBERNETES_TOOLS)/install image/*.sh
 
 test-spark-sql: setup ## Compare every function and operator with Spark's, by many values (ARGS='--values 2000 --seed 7')
 	$(PY) -m tests.pattern.expressions.test_spark_agreement $(ARGS)

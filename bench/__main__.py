@@ -205,11 +205,18 @@ def backtest(
     cores: Annotated[
         list[int] | None, typer.Option(min=1, help="Cores on Spark; again for more. [1, 2]")
     ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A format, as Avro; again for more. [all]")
+    ] = None,
 ) -> None:
     """Back-tests of files of log-ins: each format on one core, and on Spark by cores."""
+    wanted = [each for each in of_files.KINDS if not only or each in only]
+    if unknown := {*(only or ())} - {*of_files.KINDS}:
+        allowed = ", ".join(of_files.KINDS)
+        raise typer.BadParameter(f"there is no {min(unknown)}; allowed: {allowed}")
     folder = (_WORK / "bench-backtest").resolve()
     with _told():
-        found = [*of_files.backtest(folder, events, runs, cores or [1, 2], _say)]
+        found = [*of_files.backtest(folder, events, wanted, runs, cores or [1, 2], _say)]
     for line in of_files.table(found):
         typer.echo(line)
 

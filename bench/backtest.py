@@ -79,7 +79,8 @@ def _parquet(file: Path, several: Iterable[dict[str, Any]]) -> None:
             writer.write_table(pa.Table.from_pylist(some, schema))
 
 
-_FORMS: dict[str, tuple[str, Callable[[Path, Iterable[dict[str, Any]]], None]]] = {
+#: By kind of file: the end of its name, and what writes one.
+KINDS: dict[str, tuple[str, Callable[[Path, Iterable[dict[str, Any]]], None]]] = {
     "Avro": ("avro", partial(_avro, "null")),
     "Avro, deflate": ("deflate.avro", partial(_avro, "deflate")),
     "Parquet": ("parquet", _parquet),
@@ -89,14 +90,20 @@ _FORMS: dict[str, tuple[str, Callable[[Path, Iterable[dict[str, Any]]], None]]] 
 
 
 def backtest(
-    folder: Path, count: int, runs: int, masters: Sequence[int], say: Callable[[str], None]
+    folder: Path,
+    count: int,
+    kinds: Sequence[str],
+    runs: int,
+    masters: Sequence[int],
+    say: Callable[[str], None],
 ) -> Iterator[Measured]:
     """Measure each format on one core, and the first one on Spark with so many cores."""
     folder.mkdir(parents=True, exist_ok=True)
     rules = write_rules(folder / "rules", "fails", _WITHIN_MS)
     schema = folder / "login.avsc"
     schema.write_text(json.dumps(SCHEMA), "utf-8")
-    for kind, (suffix, write) in _FORMS.items():
+    for kind in kinds:
+        suffix, write = KINDS[kind]
         say(f"{count:,} log-ins as {kind}")
         file = folder / f"logins-{count}.{suffix}"
         if not file.exists():

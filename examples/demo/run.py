@@ -41,6 +41,10 @@ _POLL_SECONDS = 0.1
 _LOOK_SECONDS = 1.0
 _COPIED = "rules"
 _MARK = ".spark-cep-demo"
+_WAITING = (
+    "results come when the watermark has passed their events; newer events move it, so those read"
+    " last wait"
+)
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,7 @@ def _stream(
 ) -> Result:
     """Produce everything and read what comes of it."""
     screen.say(f"the job is ready; metrics at {pages.address}/metrics")
+    screen.say(_WAITING)
     arrivals = Arrivals(up.broker.bootstrap, up.registry.url)
     producer = Producer(producer_settings(up.broker.bootstrap))
     feed = Feed(waves(), producer, encoder, list(TOPICS), interruption, rules)

@@ -13,8 +13,9 @@ import pytest
 from spark_cep.backtest.on_spark import SparkReplay
 from spark_cep.backtest.replay import OpenMatches, Replay, ReplayedBatch
 from spark_cep.backtest.stages.matching import matching_of
-from spark_cep.backtest.stages.reading import Reading, Told, shares_of
+from spark_cep.backtest.stages.reading import Failed, Reading, Told, shares_of
 from spark_cep.errors import ConfigurationError
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.recorded import avro_files, line_files, merging
 from spark_cep.recorded.opening import open_events
 from spark_cep.rules.rule_set import assemble
@@ -121,6 +122,8 @@ def test_what_cannot_be_read_is_told_by_the_driver(tmp_path: Path) -> None:
         ConfigurationError, match=r"a\.avro: the block behind byte \d+ cannot be read"
     ):
         raise failed.raised()
+    new = NewSchemasError(["7", "8"])
+    assert str(Failed(NewSchemasError, str(new)).raised()) == str(new)
 
 
 @pytest.mark.spark

@@ -25,7 +25,7 @@ from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
-from spark_cep.pattern.types import column_type
+from spark_cep.pattern.types import SqlType, column_type
 from tests.codecs.registry.test_resolved_schemas import FakeRegistry
 from tests.e2e.schemas import record
 
@@ -165,7 +165,7 @@ def test_each_topic_is_read_in_its_format(tmp_path: Path) -> None:
     vectors = ColumnVectors()
     wanted = []
     for each in found.types:
-        columns = {}
+        columns: dict[tuple[str, ...], tuple[int, SqlType]] = {}
         for name in each.columns.fields:
             of = column_type(each.columns, (name,))
             assert of is not None

@@ -103,6 +103,7 @@ def test_the_demo_comes_to_its_results(tmp_path: Path) -> None:
         assert code == 0, demo.output
         assert "all 43 results are as expected" in demo.output
         assert "the job stopped, exit code 0" in demo.output
+        assert "newer events move it" in demo.output
         rows = {line[:36].strip(): line[36:].split() for line in demo.output.splitlines()}
         assert rows["all"] == ["536", "536", "2", "4"]
         assert rows["log-anomaly: matches"] == ["15", "15", "ok"]

@@ -197,9 +197,9 @@ def test_progress_in_one_line() -> None:
     status = Status(
         "2/6",
         Counter(logs=7),
-        Progress(read=Counter(logs=5), watermark=int(_at(40).timestamp() * 1000)),
+        Progress(read=Counter(logs=5), watermark=int(_at(40).timestamp() * 1000), waiting=3),
     )
     assert one_line(status) == (
         "wave 2/6, produced 7, read 5, matches 0, timeouts 0, late 0, dead letters 0,"
-        " watermark 09:00:40"
+        " watermark 09:00:40, 3 events wait for it"
     )

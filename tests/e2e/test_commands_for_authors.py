@@ -76,7 +76,7 @@ def test_a_case_of_all_topics(job: Job) -> None:
     """All events of the key, over partitions in the order of time; the case passes by itself, and
     with the schemas of the registry."""
     done, text = job.tap("all", "--key", "ann", "--mask", "k")
-    assert "6 events, expects 2 matches, 1 timeouts" in done.stdout
+    assert "6 events, expects 2 matches, 1 timeout" in done.stdout
     assert [line.split("name: ")[1][0] for line in text.splitlines() if "send" in line] == [
         *"abaxba"
     ]
@@ -91,7 +91,7 @@ def test_a_case_of_an_event(job: Job) -> None:
     """The key is the event's, by coordinates as a match, late event or dead letter has them; what
     lies within the rule's window of it is taken."""
     done, text = job.tap("event", "--event", f"{job.topic}/1/1")
-    assert "3 events, expects 1 matches" in done.stdout
+    assert "3 events, expects 1 match" in done.stdout
     assert text.count("k: ann") == 3
     done, _ = job.tap("none", "--event", f"{job.topic}/0/77", code=ExitCode.CONFIGURATION)
     assert f"--event {job.topic}/0/77: rule two reads no such event" in done.stderr
@@ -105,7 +105,7 @@ def test_topics_are_cut_by_their_timestamps(job: Job) -> None:
     """In all commands alike: an event before `--from` was recorded behind it."""
     cut = ("--input", job.topic, "--from", "2023-11-14T22:13:21Z", "--to", "2023-11-14T22:13:23Z")
     done, _ = job.tap("cut", "--key", "ann", *cut)
-    assert "1 events, expects 1 timeouts" in done.stdout
+    assert "1 event, expects 1 timeout" in done.stdout
     found: Any = json.loads(job.run("backtest", "--json", *cut).stdout)
     assert (found["records"], found["rules"][0]["events"]) == (2, 2)
     account: Any = json.loads(job.run("why", "--json", "-r", "two", "-k", "ann", *cut).stdout)

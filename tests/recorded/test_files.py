@@ -224,6 +224,7 @@ MESSAGES = {
     "no such file": (["none.avro"], r"none\.avro: there is no such file or folder"),
     "suffix": (["rule.yaml"], r"its name does not say what it is; .*\.avro, \.jsonl"),
     "empty folder": (["empty"], "there is no file of events in this folder"),
+    "no header": (["bare.csv"], "has to have the name of each column, and has the value '2023-11"),
     "array": (["array.json"], r"is one JSON array; an object a line is needed, as jq -c '\.\[\]'"),
     "no avro": (["text.avro"], "is no Avro container file"),
     "no parquet": (["text.parquet"], "is no Parquet file"),
@@ -238,6 +239,7 @@ def test_messages(what: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "rule.yaml").write_text("id: r")
     (tmp_path / "array.json").write_text('[{"a": 1}]')
+    (tmp_path / "bare.csv").write_text("ann,2023-11-14T22:13:20Z\nbob,2023-11-14T22:13:21Z\n")
     (tmp_path / "text.avro").write_text("text")
     (tmp_path / "text.parquet").write_text("text")
     (tmp_path / "nothing.jsonl").write_text("\n")

@@ -57,11 +57,9 @@ class _Asked:
     def answer(self, inputs: Packing, replay: Replay) -> None:
         """Give each example the reason why it is not found."""
         if self.events > _MOST_EVENTS:
-            lines = [
-                f"the key has more than {_MOST_EVENTS:,} events; `spark-cep why` tells of them"
-            ]
+            text = f"the key has more than {_MOST_EVENTS:,} events: ask `spark-cep why` of it"
             for example in self.examples:
-                example.why = lines
+                example.why = [text]
             return
         account = why(self.rule, self.key, inputs, self.batches, replay.settings)
         for example in self.examples:
@@ -142,13 +140,12 @@ def _asked(
 ) -> Iterator[_Asked]:
     """The keys of examples that the rules of ``lacks`` do not find, the first ones."""
     left = _MOST_KEYS // 2
-    theirs, others = (
-        {one.rule.id: one.rule for one in each.spelled.running} for each in (lacks, has)
-    )
+    theirs = {one.rule.id: one.rule for one in lacks.spelled.running}
+    others = {one.rule.id: one.rule for one in has.spelled.running}
     for each in rules:
         if each.id not in theirs or each.id not in others:
             continue
-        if theirs[each.id].key != others[each.id].key:
+        if _key(theirs[each.id]) != _key(others[each.id]):
             for example in examples(each):
                 example.why = ["the rule has another key there"]
             continue

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from spark_cep.backtest.replay import OpenMatches, Replay, ReplayedBatch
 from spark_cep.backtest.stages.matching import matching_of
 from spark_cep.backtest.stages.reading import Failed, Reading, Told, shares_of
-from spark_cep.errors import StartError
+from spark_cep.errors import StartError, printable
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.recorded.merging import AtEnd
 
@@ -98,7 +98,11 @@ def spark_context(master: str) -> Iterator[SparkContext]:
     try:
         session = builder.getOrCreate()
     except Exception as error:  # noqa: BLE001  Spark raises all kinds
-        raise StartError(f"Spark cannot start with --master {master!r}: {error}") from None
+        raise StartError(
+            f"Spark cannot start with --master {printable(repr(master))}: {printable(str(error))};"
+            " allowed is a master as spark-submit takes it, as local[4], spark://HOST:PORT, yarn or"
+            " k8s://HOST:PORT"
+        ) from None
     session.sparkContext.setLogLevel("ERROR")
     try:
         yield session.sparkContext

@@ -36,7 +36,7 @@ _LONGEST = 10
 NOT_SIMULATED = {
     "processing time": "no `emitted_at`; `time.max_ahead` refuses nothing",
     "idle inputs": "time does not move without events, as `time.advance_when_idle` makes it",
-    "cuts of batches": "of events more out of order than `time.allowed_disorder`, others are late",
+    "cuts of batches": "the job takes late events that are in one batch with what they are late by",
     "changes while the job runs": "new versions, pauses, the circuit breaker",
     "bounds of Kafka": "no result is too large for its topic",
 }

@@ -183,6 +183,15 @@ class OutputTopicNames(SettingsSection):
         return self
 
 
+class OutputFormats(SettingsSection):
+    """Formats of single kinds of output, where they are not `outputs.format`."""
+
+    matches: Literal["avro", "json"] | None = setting(None, "Format of matches.")
+    timeouts: Literal["avro", "json"] | None = setting(None, "Format of timeouts.")
+    match_rows: Literal["avro", "json"] | None = setting(None, "Format of rows of matches.")
+    dead_letters: Literal["avro", "json"] | None = setting(None, "Format of dead letters.")
+
+
 class NewTopics(SettingsSection):
     """Creation of output topics that do not exist."""
 
@@ -207,6 +216,12 @@ class OutputSettings(SettingsSection):
     """Results: where they go, in transactions."""
 
     topics: OutputTopicNames = setting(OutputTopicNames(), "Topics of the kinds of output.")
+    format: Literal["avro", "json"] = setting(
+        "avro",
+        "Format of results and dead letters. `avro`: with a schema id of the registry in front. "
+        "`json`: objects, for which no registry is needed. Late events stay as they came.",
+    )
+    formats: OutputFormats = setting(OutputFormats(), "Formats of single kinds of output.")
     create_topics: NewTopics = setting(NewTopics(), "Making of missing topics.")
     transactional_id_prefix: Topic | None = setting(
         None,
@@ -231,6 +246,10 @@ class OutputSettings(SettingsSection):
         "event of an input that a rule reads. `drop`: none. Those that a rule could have used "
         "are counted in any case.",
     )
+
+    def format_of(self, kind: str) -> str:
+        """The format of a kind of output, one of those of ``formats``."""
+        return getattr(self.formats, kind) or self.format
 
 
 class SchemaRegistry(SettingsSection):

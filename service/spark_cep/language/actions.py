@@ -9,6 +9,7 @@ from spark_cep.language.documents import Language, OpenDocument
 from spark_cep.language.places.place import document_around
 from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.document.allowed import WITHOUT_REASON
+from spark_cep.pattern.document.sql_file import divided
 
 _OF_COMMENTS = frozenset({Code.UNUSED_ALLOW, Code.ALLOW_WITHOUT_REASON, Code.UNKNOWN_CODE})
 
@@ -29,16 +30,17 @@ def _settling(document: OpenDocument, found: Diagnostic) -> Iterator[Action]:
     rules = document.language in (Language.RULES, Language.SQL) and has_comments
     if rules and found.code is not None and found.code not in _OF_COMMENTS:
         sign = "--" if document.language is Language.SQL else "#"
-        begin = Position(_first_line(document, found), 0)
+        begin = Position(_line_of_comment(document, found), 0)
         comment = f"{sign} spark-cep: allow {found.code} because {WITHOUT_REASON}\n"
         edit = Edit(Range(begin, begin), comment)
         yield Action(f"Allow {found.code} for this rule, with a reason", (edit,), found)
 
 
-def _first_line(document: OpenDocument, found: Diagnostic) -> int:
-    """The line of the first key of the rule that a diagnostic is about."""
+def _line_of_comment(document: OpenDocument, found: Diagnostic) -> int:
+    """The line before which a comment of a rule stands: that of its first key, or of its
+    statement."""
     if document.language is Language.SQL:
-        return 0
+        return divided(document.text)[1]
     offset = document.offset(found.range.start)
     around = document_around(document.text, offset)
     begin = document.position(document.text.index(around)).line

@@ -48,7 +48,9 @@ def expression_completions(document: OpenDocument, place: Place) -> Iterator[Com
     if last is not None and last.kind == "comment":
         return
     word = word_around(document, place.position)
-    if last is not None and last.kind == "text" and last.is_open:
+    if last is not None and last.kind == "word" and last.end == cursor.offset:
+        before.pop()  # what is being written
+    elif last is not None and last.kind == "text" and last.is_open:
         symbols = names.symbols_of(_compared(before[:-1]))
         yield from _listed(symbols, Kind.VALUE, word, "symbol")
         return
@@ -71,8 +73,7 @@ def _expression(
     document: OpenDocument, names: Names, before: list[Token], word: Range
 ) -> Iterator[Completion]:
     """The values that there are: symbols of what is compared, columns, steps."""
-    written = before[:-1] if before and before[-1].kind == "word" else before
-    for symbol in names.symbols_of(_compared(written)):
+    for symbol in names.symbols_of(_compared(before)):
         text = f"'{symbol}'"
         yield Completion(text, Kind.VALUE, Edit(word, text), "symbol")
     yield from _fields(document, names, (), word)
@@ -145,9 +146,8 @@ def _in_statement(
 
 def _begins_definition(before: list[Token]) -> bool:
     """Return whether what is being written is the name of a variable."""
-    written = before[:-1] if before and before[-1].kind == "word" else before
     depth = 0
-    for token in reversed(written):
+    for token in reversed(before):
         depth += {")": 1, "(": -1}.get(token.text, 0)
         if depth < 0 or (token.kind == "word" and token.text.upper() == "AS"):
             return False
@@ -157,10 +157,8 @@ def _begins_definition(before: list[Token]) -> bool:
 
 
 def _before_dot(before: list[Token]) -> tuple[str, ...] | None:
-    """The dotted name before the dot that the word at the end stands behind, if it does."""
+    """The dotted name before the dot at the end, if there is one."""
     rest = list(before)
-    if rest and rest[-1].kind in ("word", "quoted"):
-        rest.pop()
     path: list[str] = []
     while rest and rest[-1].text == ".":
         rest.pop()

@@ -17,6 +17,7 @@ from spark_cep.language.places.place import Place, place_at, word_around
 from spark_cep.language.places.statements import Token, tokens
 from spark_cep.pattern.check_codes import Code
 
+_MEANINGS: Final = {code.value: code.means for code in Code}
 _ALLOWING: Final = re.compile(r"(?:#|--)\s*spark-cep:\s*allow\s+[\w,\s-]*$")
 
 
@@ -46,7 +47,7 @@ def _about(document: OpenDocument, position: Position) -> Hover | None:
         text = check_texts().get(name)
         if text is None:
             return None
-        return Hover(code, f"**{name}**: {Code(name).means}\n\n{text}")
+        return Hover(code, f"**{name}**: {_MEANINGS[name]}\n\n{text}")
     place = place_at(document, position)
     if place is None:
         return None

@@ -57,10 +57,10 @@ _SEVERITIES: Final = {
 
 
 class Conversion:
-    """The answers about one text. ``encoding``: the unit in which its client counts characters;
-    ``uri``: what it calls the text."""
+    """The answers about one text. ``encoding``: the unit in which its client counts characters,
+    UTF-16 unless it says; ``uri``: what it calls the text."""
 
-    def __init__(self, document: OpenDocument, uri: str, encoding: str) -> None:
+    def __init__(self, document: OpenDocument, uri: str, encoding: str | None) -> None:
         self._document = document
         self._uri = uri
         self._encoding = encoding

@@ -112,9 +112,7 @@ class _Walk:
     def _token(self, moment: Moment, number: int, moved: bool) -> Token:
         known = self.account.partials.get(number)
         parent = None if known is None else known.parent
-        held = ", ".join(
-            step if count == 1 else f"{step} ×{count}" for step, count in self.held[number].items()
-        )
+        held = _counted(self.held[number])
         if number in moment.standing:
             kind = {state.number: state.kind for state in self.drawn.states}
             places = moment.standing[number]
@@ -124,7 +122,9 @@ class _Walk:
         ending = None if known is None else known.ending
         places = self.places.get(number) or self.places.get(parent or 0) or self._start
         fate = _fate(ending)
-        if fate is Fate.MATCHED:
+        if fate is Fate.MATCHED and known is not None:
+            # In SQL the row that completes a match is told with the match.
+            held = _counted({step: len(taken) for step, taken in known.steps.items()})
             places = self._of(StateKind.FINAL) or places
         elif ending is not None and ending.reason is EndReason.NOT:
             places = self._of(StateKind.STOP)[:1] or places
@@ -137,6 +137,10 @@ class _Walk:
 
     def _of(self, kind: StateKind) -> tuple[int, ...]:
         return tuple(state.number for state in self.drawn.states if state.kind is kind)
+
+
+def _counted(held: Mapping[str, int]) -> str:
+    return ", ".join(step if count == 1 else f"{step} ×{count}" for step, count in held.items())
 
 
 def _fate(ending: PartialEnding | None) -> Fate:

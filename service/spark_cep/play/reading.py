@@ -19,6 +19,7 @@ from spark_cep.cases.document.values import instant_text
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.documents.places import Mark, Places
+from spark_cep.documents.places import Path as DocumentPath
 from spark_cep.durations import format_duration
 from spark_cep.errors import RuleSetError, SchemaError
 from spark_cep.pattern.document.loading import LoadedRule
@@ -193,7 +194,9 @@ class _CellOfRowError(ValueError):
 def _places(trial: Trial) -> Places:
     """Places in which the line of a step is its row."""
     lines = tuple(json.dumps(dict(row.cells)) for row in trial.rows) or ("",)
-    marks = {("events", place): Mark(place, 0, place, 1) for place in range(len(trial.rows))}
+    marks: dict[DocumentPath, Mark] = {
+        ("events", place): Mark(place, 0, place, 1) for place in range(len(trial.rows))
+    }
     return Places(_TABLE, lines, values={(): Mark(0, 0, 0, 0), **marks})
 
 

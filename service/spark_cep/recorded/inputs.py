@@ -207,9 +207,11 @@ class _Opening:
 def _times(columns: RecordType) -> str:
     """The columns that may be a time, as advice."""
     texts = [name for name, kind in columns.fields.items() if kind == STRING]
-    numbers = [name for name, kind in columns.fields.items() if kind in (TIMESTAMP, BIGINT)]
-    shown = [*numbers, *(f"{name}:iso" for name in texts)]
-    return f"COLUMN, or COLUMN:UNIT for millis, micros, seconds or iso, as {', '.join(shown)}"
+    times = [name for name, kind in columns.fields.items() if kind == TIMESTAMP]
+    numbers = [name for name, kind in columns.fields.items() if kind == BIGINT]
+    shown = [*times, *(f"{name}:millis" for name in numbers), *(f"{name}:iso" for name in texts)]
+    example = f", as {', '.join(shown)}" if shown else ""
+    return f"COLUMN, or COLUMN:UNIT for millis, micros, seconds or iso{example}"
 
 
 def _readers(declared: DeclaredInput, written: Sequence[AvroSchema]) -> list[AvroSchema]:

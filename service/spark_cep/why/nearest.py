@@ -21,11 +21,14 @@ def told_of(account: Account, events: Collection[Coordinates]) -> list[str]:
 
 def _lines(account: Account, events: Collection[Coordinates]) -> Iterator[str]:
     moments = [each for each in account.moments if each.event and each.event.at in events]
-    partials = account.partials.values()
-    best = max(
-        partials, key=lambda each: (len(_taken(each) & {*events}), -each.number), default=None
-    )
-    if best is None or not _taken(best) & {*events}:
+    wanted = {*events}
+
+    def nearness(partial: PartialAccount) -> tuple[int, int, int]:
+        taken = _taken(partial)
+        return len(taken & wanted), -len(taken - wanted), -partial.number
+
+    best = max(account.partials.values(), key=nearness, default=None)
+    if best is None or not nearness(best)[0]:
         yield "no partial match took one of these events"
         for moment in moments[:_MOST_EVENTS]:
             yield from _of_moment(moment, moment.not_started)

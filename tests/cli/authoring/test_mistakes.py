@@ -114,7 +114,7 @@ def in_sql(rule: str, pattern: str, define: str, *, within: bool) -> str:
 
 def test_each_mistake(tmp_path: Path) -> None:
     """Each rule has its code, and no other."""
-    expected = {}
+    expected: dict[str, str] = {}
     for name, (condition, code) in CONDITIONS.items():
         expected |= {f"steps-{name}": code, f"sql-{name}": code}
         steps = [f'step: a, where: "{condition}"']

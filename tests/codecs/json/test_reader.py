@@ -13,7 +13,7 @@ from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
-from spark_cep.pattern.types import column_type, record_type
+from spark_cep.pattern.types import SqlType, column_type, record_type
 from tests.e2e.schemas import field, record
 
 LINE = record("t.Line", sku="string")
@@ -40,7 +40,7 @@ def explained(value: bytes, topic: str = "t") -> tuple[Fault, Reason, str]:
     schema = parse(json.dumps(SCHEMA), "event")
     types = (EventType(0, "events", "t.Event", schema, ("t",), "at", "millis"),)
     vectors, columns = ColumnVectors(), record_type(json.dumps(SCHEMA))
-    wanted = {}
+    wanted: dict[tuple[str, ...], tuple[int, SqlType]] = {}
     for name in columns.fields:
         of = column_type(columns, (name,))
         assert of is not None

@@ -74,7 +74,7 @@ def read(
         wanted[path] = vectors.value(path, of), of
     layout: TextLayout = text_layout(needed(paths), wanted, vectors)
     found = layout.read(Bytes.of(list(values)), 4)
-    rows = []
+    rows: list[dict[tuple[str, ...], Any] | None] = []
     for row, fault in enumerate(found.faults.tolist()):
         assert found.types[row] == (-1 if fault == Fault.TOMBSTONE else 4)
         if fault:

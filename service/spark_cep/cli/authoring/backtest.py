@@ -27,8 +27,7 @@ from spark_cep.cli.authoring.events import (
 )
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.saving import save
-from spark_cep.cli.terminal import compiling_told, err, out, print_warnings
-from spark_cep.errors import printable
+from spark_cep.cli.terminal import compiling_told, err, note, out, print_warnings
 
 if TYPE_CHECKING:
     from spark_cep.backtest.comparison import CompareReport
@@ -124,8 +123,8 @@ def backtest(
         events = recorded_events(
             chosen, given or [], settings, schema, event_time, window_of(start, end), stack
         )
-        for note in events.notes:
-            err.print(f"note: {printable(note)}", markup=False)
+        for each in events.notes:
+            note(each)
         run = run_settings(settings, None if disorder is None else allowed_disorder(disorder))
         replay = Replay(chosen, events, run)
         print_warnings(replay.warnings)
@@ -141,6 +140,9 @@ def backtest(
         keeps = output is not None or expected is not None
         runs = replay if master is None else _on_spark(replay, master, keeps, stack)
         report = _run(runs, chosen, events, at_end, output, form, expected)
+    if not report.records:
+        between = "between --from and --to" if start or end else "in what was read"
+        note(f"there is no record {between}")
     verdicts = [] if expected is None else [*expected.verdicts()]
     if as_json:
         made = report.as_json()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spark_cep.cli.authoring.events import Before, GivenEventTimes, GivenSchemas, Start
-from spark_cep.cli.terminal import compiling_told, err
+from spark_cep.cli.terminal import compiling_told, note
 
 
 def tap(
@@ -84,6 +84,7 @@ def tap(
     )  # fmt: skip
     with compiling_told():
         done = write_case(asked)
-    for note in done.notes:
-        err.print(f"note: {note}", markup=False)
-    typer.echo(f"{output}: {done.events} events, {done.expected}")
+    for each in done.notes:
+        note(each)
+    events = "1 event" if done.events == 1 else f"{done.events} events"
+    typer.echo(f"{output}: {events}, {done.expected}")

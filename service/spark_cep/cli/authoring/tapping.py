@@ -135,6 +135,11 @@ def _events(
     window = window_of(asked.start, asked.end)
     events = opened(window)
     if asked.event is None:
+        if loaded.rule.key and asked.key is None:
+            raise ConfigurationError(
+                f"rule {loaded.rule.id} has a key: say which with --key, or an event that has it"
+                " with --event"
+            )
         return events, asked.key
     event = event_at(events, loaded.rule, _coordinates(asked.event))
     span = loaded.rule.within.max_ms
@@ -203,8 +208,15 @@ def _accepted(file: Path) -> str:
     (suite,) = suites([file], {})
     (case,) = suite.file.cases
     counts = {kind: len(found) for kind, found in compared(case.shape.expect).items()}
-    said = [f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count]
+    said = [_counted(count, kind) for kind, count in counts.items() if count]
     return f"expects {', '.join(said) or 'none'}"
+
+
+def _counted(count: int, kind: str) -> str:
+    name = kind.replace("_", " ")
+    if count == 1 and name != "late":
+        name = name.removesuffix("es" if name.endswith("ches") else "s")
+    return f"{count} {name}"
 
 
 def _sources(asked: Tap) -> str:

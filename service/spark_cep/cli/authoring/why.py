@@ -21,7 +21,7 @@ from spark_cep.cli.authoring.events import (
     recorded_events,
     rules_to_run,
 )
-from spark_cep.cli.terminal import compiling_told, err, out
+from spark_cep.cli.terminal import compiling_told, note, out
 from spark_cep.documents.nearest import instead, listed
 from spark_cep.errors import ConfigurationError, printable
 
@@ -100,8 +100,8 @@ def why(
         events = recorded_events(
             of_rule, inputs or [], settings, schema, event_time, window_of(start, end), stack
         )
-        for note in events.notes:
-            err.print(f"note: {printable(note)}", markup=False)
+        for each in events.notes:
+            note(each)
         ms = None if disorder is None else allowed_disorder(disorder)
         answer = Answer(account_of(of_rule, key, events, run_settings(settings, ms), at_end.value))
     if as_json:

@@ -123,7 +123,8 @@ def diff(
     else:
         alone = f"the log has rule set {sets[0].number} alone: " if sets else ""
         raise typer.BadParameter(f"{alone}nothing to compare")
-    for line in rules_text.in_words(old, new) if words else rules_text.diff(old, new):
+    lines = [*(rules_text.in_words(old, new) if words else rules_text.diff(old, new))]
+    for line in lines or (["no rule differs"] if words else []):
         typer.echo(line)
 
 
@@ -241,7 +242,9 @@ def _side(named: str | None, sets: list[LoggedRules]) -> Side:
     if named is not None and not named.isdigit():
         return Side(named, read_existing(Path(named)))
     if not sets:
-        raise typer.BadParameter("rule sets are those of a checkpoint, which --config names")
+        raise typer.BadParameter(
+            "give two rule files or folders, or, for rule sets of a job's checkpoint, --config"
+        )
     return Side.of_set(sets[-1] if named is None else _numbered(sets, int(named)))
 
 

@@ -128,7 +128,7 @@ class _Head:
 
     def around(self, at: Coordinates) -> Recording | None:
         """See :class:`~spark_cep.recorded.recording.Recording`."""
-        return self.whole.around(at)
+        return None if self.whole.around(at) is None else self
 
 
 def _every_event(name: str) -> Rule:

@@ -217,7 +217,7 @@ class _Layout:
         self._choices += [-1 if place < 0 else below[place] for place in chosen]
 
     def _scalar(self, node: list[int], definition: Node, what: str) -> None:
-        of = None if what == "null" else scalar_type(definition)  # type: ignore[arg-type]  no union
+        of = None if what == "null" else scalar_type(definition)  # type: ignore[arg-type]  # no union
         if isinstance(of, DecimalType):
             wide = of.precision > MOST_WHOLE_DIGITS
             node[ops.KIND] = ops.WIDE_DECIMAL if wide else ops.DECIMAL

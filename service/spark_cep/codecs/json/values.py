@@ -138,7 +138,7 @@ def choices(schema: AvroSchema, several: Sequence[Node]) -> tuple[int, ...]:
     of = [kind(schema.resolve(each)) for each in several]
     nested = ("record", "array", "map")
     types = [
-        None if what in nested else scalar_type(schema.resolve(each))  # type: ignore[arg-type]  no union
+        None if what in nested else scalar_type(schema.resolve(each))  # type: ignore[arg-type]  # no union
         for what, each in zip(of, several, strict=True)
     ]
     places = range(len(of))
@@ -173,8 +173,8 @@ def _member(schema: AvroSchema, several: Sequence[Node], given: Any, path: str) 
         case list():
             which = 5
         case _:
-            which = None
-    place = -1 if which is None else choices(schema, several)[which]
+            which = -1
+    place = which if which < 0 else choices(schema, several)[which]
     if place < 0:
         allowed = ", ".join(kind(schema.resolve(each)) for each in several)
         raise MisfitError(path, given, f"one of {allowed}")
@@ -227,7 +227,7 @@ def may_be_null(schema: AvroSchema, node: Node) -> bool:
 
 
 def _scalar(node: Node, what: str, given: Any, path: str) -> Any:
-    of = scalar_type(node)  # type: ignore[arg-type]  no union
+    of = scalar_type(node)  # type: ignore[arg-type]  # no union
     match given:
         case bool() if of == BOOLEAN:
             return given
@@ -343,7 +343,7 @@ def _allowed_of(schema: AvroSchema, node: Node) -> str:
     what = kind(definition)
     if what in _NESTING or what == "null":
         return _NESTING.get(what, "null")
-    return _allowed(definition, scalar_type(definition))  # type: ignore[arg-type]  no union
+    return _allowed(definition, scalar_type(definition))
 
 
 def _allowed(node: Node, of: SqlType) -> str:

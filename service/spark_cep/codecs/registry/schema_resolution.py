@@ -24,7 +24,10 @@ def resolve_schemas(
     """The schemas for ``inputs``: ``topics`` are those that exist in the cluster."""
     given = settings.registry
     if given is None or registry is None:
-        raise no_registry(f"records of {', '.join(f'inputs.{name}' for name in inputs)}")
+        raise no_registry(
+            f"records of {', '.join(f'inputs.{name}' for name in inputs)}",
+            "format: json of the input, where they are JSON",
+        )
     types: list[EventType] = []
     ids: set[int] = set()
     for name, source in inputs.items():

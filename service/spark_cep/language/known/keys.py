@@ -100,7 +100,7 @@ def _key(language: Language, path: Path, name: str, required: bool) -> Key:
 
 
 def _says_type(part: Mapping[str, Any]) -> bool:
-    return part.get("type", "null") != "null"
+    return part.get("type") not in (None, "null")
 
 
 def _values(part: Mapping[str, Any]) -> Iterator[str]:

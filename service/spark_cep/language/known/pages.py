@@ -1,17 +1,20 @@
 """What the documentation says of functions and of the codes of ``spark-cep check``.
 
-The pages themselves are beside this module, so there is one text of each.
+``pages.json`` has it; ``python -m spark_cep.language.known.pages docs`` makes that of the pages.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 _ROW: Final = re.compile(r"^\| (`[^|]*?) \|(.*)\|$", re.MULTILINE)
 _CELLS: Final = re.compile(r"(?<!\\)\|")
@@ -77,23 +80,40 @@ ROW_FUNCTIONS: Final[Mapping[str, FunctionText]] = MappingProxyType(
 @cache
 def function_texts() -> Mapping[str, FunctionText]:
     """The functions of the page on rules, by each of their names."""
-    page = _page("rules.md").partition("\n### Functions\n")[2].partition("**Refused**")[0]
-    found = {}
-    for row in _ROW.finditer(page):
-        cells = [each.strip().replace("\\|", "|") for each in _CELLS.split(row[2])]
-        *arguments, meaning, example = cells
-        names = _NAME.findall(row[1])
-        for name in names:
-            found.setdefault(name, FunctionText(names[0], "".join(arguments), meaning, example))
-    return MappingProxyType(found)
+    found = _pages()["functions"]
+    return MappingProxyType({name: FunctionText(*parts) for name, parts in found.items()})
 
 
 @cache
 def check_texts() -> Mapping[str, str]:
     """The sections of the page on checks, in Markdown, by their codes."""
-    sections = _SECTION.findall(_page("checks.md"))
-    return MappingProxyType({code: _LINK.sub(r"\1", text.strip()) for code, text in sections})
+    return MappingProxyType(_pages()["checks"])
 
 
-def _page(name: str) -> str:
-    return (files(__package__) / name).read_text("utf-8")
+def _pages() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((files(__package__) / "pages.json").read_text("utf-8"))
+    return found
+
+
+def read_pages(folder: Path) -> dict[str, Any]:
+    """What the pages in a folder say, as ``pages.json`` has it."""
+    rules, checks = ((folder / name).read_text("utf-8") for name in ("rules.md", "checks.md"))
+    listed = rules.partition("\n### Functions\n")[2].partition("**Refused**")[0]
+    functions: dict[str, list[str]] = {}
+    for row in _ROW.finditer(listed):
+        cells = [each.strip().replace("\\|", "|") for each in _CELLS.split(row[2])]
+        *arguments, meaning, example = cells
+        names = _NAME.findall(row[1])
+        for name in names:
+            functions.setdefault(name, [names[0], "".join(arguments), meaning, example])
+    sections = {code: _LINK.sub(r"\1", text.strip()) for code, text in _SECTION.findall(checks)}
+    return {"functions": functions, "checks": sections}
+
+
+def written(pages: Mapping[str, Any]) -> str:
+    """The text of ``pages.json``."""
+    return json.dumps(pages, indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(written(read_pages(Path(sys.argv[1]))))

@@ -117,7 +117,8 @@ def _clause(before: list[Token]) -> tuple[str, int]:
     """The last clause that begins, and where."""
     clause, begins = "", 0
     words = [token for token in before if token.kind not in ("text", "comment")]
-    for token, following in zip(words, [*words[1:], None], strict=True):
+    for number, token in enumerate(words, 1):
+        following = words[number] if number < len(words) else None
         word = token.text.upper()
         if token.kind != "word" or word not in _BEGINNINGS:
             continue

@@ -27,6 +27,7 @@ from spark_cep.packing import unpack, unsealed
 from spark_cep.pipeline.state.buckets import whole
 from spark_cep.pipeline.state.entries import check_entry
 from spark_cep.pipeline.state.group_format import check_format
+from spark_cep.pipeline.state.group_values import check_values
 
 
 class StoredRule(NamedTuple):
@@ -88,6 +89,7 @@ class StoredGroup:
     def __init__(self, stored: bytes) -> None:
         self._values = unpack(unsealed(stored))
         check_format(self._values)
+        check_values(self._values)
         self._names = Names(self._values["topics"], self._values["types"])
         self.rules = tuple(
             StoredRule(id_, version, fingerprint, number)

@@ -4,6 +4,7 @@ import { mermaid } from "nicegui-mermaid";
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_SHOWN = 8;
 const WIDE = 24;
+const SMALLEST = 0.78;
 let drawings = 0;
 
 function made(name, attributes, parent) {
@@ -53,6 +54,8 @@ export default {
       if (number !== drawings) return; // another has been asked for
       this.$el.innerHTML = svg;
       this.root = this.$el.querySelector("svg");
+      // Smaller than this, nobody can read it: then it is scrolled.
+      this.root.style.minWidth = `${Math.round(this.root.viewBox.baseVal.width * SMALLEST)}px`;
       for (const node of this.root.querySelectorAll("g.node")) {
         const found = node.id.match(/r0s(\d+)-\d+$/);
         if (found) this.states.set(Number(found[1]), node);
@@ -96,6 +99,8 @@ export default {
           this.put(name, token, x, top[1], tokens.length - shown.length, place === shown.length - 1);
         });
       }
+      const newest = [...this.shown.values()].findLast((each) => each.classList.contains("play-moved"));
+      newest?.scrollIntoView({ block: "nearest", inline: "nearest" });
       for (const [name, element] of this.shown) {
         if (kept.has(name)) continue;
         element.remove();

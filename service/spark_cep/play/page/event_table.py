@@ -146,13 +146,15 @@ class EventTable:
         return data
 
     def _show_all(self) -> None:
-        self.grid.options.update(self._options())
+        with self.grid.props.suspend_updates():
+            self.grid.options.update(self._options())
         self.grid.update()
 
     def _update(self, places: Sequence[int] | range) -> None:
         rows = [self._data(place) for place in places if place < len(self.rows)]
-        # What a new client of the page gets.
-        self.grid.options["rowData"] = [self._data(place) for place in range(len(self.rows))]
+        # For when the grid is made anew; now it keeps the cell that is at work.
+        with self.grid.props.suspend_updates():
+            self.grid.options["rowData"] = [self._data(place) for place in range(len(self.rows))]
         self.grid.run_grid_method("applyTransaction", {"update": rows})
 
     def _edited(self, event: GenericEventArguments) -> None:

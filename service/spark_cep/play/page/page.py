@@ -86,7 +86,7 @@ class Page:
             share = ui.button("Share", icon="ios_share", on_click=self._share)
             share.props("flat dense no-caps").classes("play-share")
             share.tooltip("A file with the rule and this case, for spark-cep test")
-            dark = ui.button(icon="contrast", on_click=self._dark.toggle)
+            dark = ui.button(icon="contrast", on_click=self._other_colours)
             dark.props("flat dense round").tooltip("light or dark")
 
     def _left(self) -> None:
@@ -203,7 +203,9 @@ class Page:
 
     async def _explain(self, at: Position) -> Hover | None:
         trial = self._trial
-        return await self._done(self._workers.checking, hover_at, trial, at, quiet=True)
+        found: Hover | None
+        found = await self._done(self._workers.checking, hover_at, trial, at, quiet=True)
+        return found
 
     async def _done(
         self, worker: Worker, function: Callable[..., Any], *given: Any, quiet: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.expressions.canonical import name
@@ -395,7 +395,8 @@ def _constant(node: Node, kind: SqlType) -> str | None:
     """The text ``node`` as a constant of type ``kind``."""
     if not isinstance(node, Literal) or not isinstance(node.value, str):
         return None
-    time = {DATE: date_of, TIMESTAMP: timestamp_of}.get(kind)
+    times: dict[SqlType, Callable[[str], object]] = {DATE: date_of, TIMESTAMP: timestamp_of}
+    time = times.get(kind)
     if time is not None:
         return f"{kind} '{node.value}'" if time(node.value) is not None else None
     is_number = rules.is_number(kind) and _NUMBER.fullmatch(node.value.strip())

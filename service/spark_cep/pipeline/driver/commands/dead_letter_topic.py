@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from collections import deque
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -12,7 +13,7 @@ from typing import Final
 from confluent_kafka import Message
 
 from spark_cep.codecs.registry.registry import Registry
-from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
+from spark_cep.codecs.registry.settings import no_registry
 from spark_cep.config import Settings
 from spark_cep.pipeline.driver.commands.output_records import RecordDecoder, UndecodedError
 from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
@@ -57,14 +58,14 @@ def newest_letters(
     RegistryUnavailableError and what else :class:`~spark_cep.pipeline.driver.kafka.cluster.Cluster`
     and the registry raise.
     """
-    if settings.registry is None:
-        raise no_registry("dead letters")
+    if settings.registry is None and settings.outputs.format_of("dead_letters") == "avro":
+        raise no_registry("dead letters", "outputs.format: json")
     topic = settings.outputs.topics.dead_letters
     letters: list[Letter] = []
     foreign: deque[Foreign] = deque(maxlen=_MOST_FOREIGN)
     with (
         partitions_of(settings, "outputs.topics.dead_letters", topic) as partitions,
-        closing(Registry(RegistrySettings.of(settings.registry))) as registry,
+        Registry.opened(settings.registry) as registry,
     ):
         decoder = RecordDecoder(registry)
         for partition in partitions:
@@ -88,7 +89,22 @@ def newest_letters(
 def _letter(message: Message, decoder: RecordDecoder) -> Letter | Foreign:
     """The dead letter that a record holds. Raises RegistryUnavailableError."""
     place = (message.partition() or 0, message.offset() or 0)
+    value = message.value() or b""
+    if value[:1] == b"{":
+        return _of_json(place, value)
     try:
         return Letter(place, **decoder.decoded(message, _NAME))
     except (UndecodedError, TypeError) as error:
         return Foreign(place, str(error))
+
+
+def _of_json(place: tuple[int, int], value: bytes) -> Letter | Foreign:
+    """The dead letter that a JSON object is."""
+    try:
+        fields = json.loads(value)
+        for name in ("record_key", "record_value"):
+            fields[name] = None if fields[name] is None else b64decode(fields[name])
+        fields["failed_at"] = datetime.fromisoformat(fields["failed_at"])
+        return Letter(place, **fields)
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        return Foreign(place, f"it is JSON, and no dead letter: {type(error).__name__}: {error}")

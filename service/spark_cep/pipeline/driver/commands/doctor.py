@@ -21,6 +21,7 @@ from spark_cep.observability.access import access_to
 from spark_cep.pipeline.driver.commands import kafka_checks, machine_checks
 from spark_cep.pipeline.driver.commands.machine_checks import Doubt
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
+from spark_cep.pipeline.driver.output_setup import in_avro
 from spark_cep.pipeline.driver.rules.job_plan import check_rules, input_topics
 from spark_cep.pipeline.librdkafka.consumer import check as check_properties
 from spark_cep.pipeline.spark.java import check_version
@@ -135,8 +136,8 @@ class _Examination:
 
     def _schemas(self, existing: list[str], rules: RuleSet | None) -> str:
         settings = self._settings
-        if settings.registry is None:
-            raise no_registry("output records")
+        if settings.registry is None and (kinds := in_avro(settings)):
+            raise no_registry(f"output records ({', '.join(kinds)})", "outputs.format: json")
         with Registry.opened(settings.registry) as registry:
             schemas = record_format(settings, registry, existing)
             if rules is not None:
