@@ -88,7 +88,7 @@ def init(
     rules = folder / Path(RULE).parent
     look = f"spark-cep backtest --config {folder / CONFIG}"
     if topic is None:
-        look = f"spark-cep run --input {(files or [folder / _OWN_EVENTS])[0]} --rules {rules}"
+        look = f"spark-cep run --input {(files or [str(folder / _OWN_EVENTS)])[0]} --rules {rules}"
     for line in (
         f"spark-cep explain {rules}",
         f"spark-cep check {rules} --schema {folder / schema_file(sample.input)}",
