@@ -71,8 +71,9 @@ def check_project(folder: Path) -> dict[str, Any]:
     return expected
 
 
-@pytest.mark.parametrize("name", EVENTS)
-@pytest.mark.parametrize("form", [lines, table])
+@pytest.mark.parametrize(
+    ("name", "form"), [*((name, lines) for name in EVENTS), ("payments", table)]
+)
 def test_from_a_file(name: str, form: Any, tmp_path: Path) -> None:
     """Of any kind."""
     file = tmp_path / f"{name}.{'jsonl' if form is lines else 'csv'}"
