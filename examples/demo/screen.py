@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from examples.demo.expected import Counts
-from examples.demo.lines import Line, clock
 from examples.demo.metrics import Progress
+from spark_cep.cli.job.result_line import Line, clock
 
 _STYLES = {"match": "green", "timeout": "yellow", "late": "magenta", "dead letter": "red"}
 _PLAIN_EVERY_SECONDS = 5.0

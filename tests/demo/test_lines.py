@@ -11,10 +11,10 @@ from rich.console import Console
 
 from examples.demo.arrivals import Arrival, count
 from examples.demo.expected import Counts
-from examples.demo.lines import clock, line
 from examples.demo.metrics import Progress, read_progress
 from examples.demo.screen import Screen, Status, one_line
 from examples.demo.summary import Result, tables
+from spark_cep.cli.job.result_line import clock, line
 
 NINE = datetime(2025, 3, 3, 9, tzinfo=UTC)
 

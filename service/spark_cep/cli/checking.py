@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
-from spark_cep.codecs.avro.schema import parse
 from spark_cep.errors import (
     ConfigurationError,
     Problem,
@@ -17,12 +15,12 @@ from spark_cep.errors import (
     SchemaNotFoundError,
     StartError,
 )
-from spark_cep.pattern.document.allowed import reason_for, unused_comments
+from spark_cep.language.findings import findings_of
+from spark_cep.language.known.event_types import records_of_schema
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.sql_types import endless
-from spark_cep.pattern.type_check import silenced_type_warnings, type_check, type_warnings
-from spark_cep.pattern.types import record_type
+from spark_cep.pattern.type_check import type_check
 from spark_cep.rules.rule_set import RuleFile, RuleSet, examine
 from spark_cep.rules.sources.folder import RULE_FILES, read_files, read_rules, shown_name
 from spark_cep.rules.sources.source import rule_file
@@ -53,46 +51,28 @@ def check_rules(paths: Sequence[Path], config: Path | None, schemas: Sequence[Pa
     """Check the rules of ``paths``, or those of the source that ``config`` names. RuleSetError when
     these cannot be read."""
     rules = _given_rules(paths, config)
-    problems, warnings = list(rules.problems), list(rules.warnings)
+    types = [] if config is not None else _types_of_files(schemas)
+    found = findings_of(rules, lambda _: types)
+    problems, warnings = list(found.problems), list(found.warnings)
+    checked = "Columns and types were not checked: give --schema or --config."
+    notes: list[str] = []
     if config is None:
         problems += _endless(rules)
-    silenced: dict[int, list[Problem]] = {}
-    notes: list[str] = []
-    checked = "Columns and types were not checked: give --schema or --config."
-    if config is not None:
+    else:
         wrong, noted = _registry_findings(rules, config, notes)
         problems += wrong
         warnings += noted
         checked = f"Columns and types were checked against the registry's schemas of {config}."
-    elif schemas:
-        types = _types_of_files(schemas)
-        problems += _type_problems(rules.loaded, types)
-        warnings += (warning for one in rules.loaded for warning in type_warnings(one, types))
-        silenced = {id(one): silenced_type_warnings(one, types) for one in rules.loaded}
+    if types:
         checked = f"Columns and types were checked against {', '.join(map(str, schemas))}."
-    if not problems:
-        warnings += _unused(rules, silenced, typed=bool(schemas) and config is None)
     count, warned = len(rules.rules), len(warnings)
     valid = "1 rule is valid" if count == 1 else f"{count} rules are valid"
     if warned:
         valid += ", with 1 warning" if warned == 1 else f", with {warned} warnings"
     ordered = tuple(sorted(problems, key=_by_place))
-    allowed = tuple(
-        (each, reason_for(one.allowed, each.code or ""))
-        for one in rules.loaded
-        for each in (*one.silenced, *silenced.get(id(one), ()))
+    return CheckReport(
+        ordered, tuple(warnings), found.silenced, f"{valid}. {checked}", tuple(notes)
     )
-    return CheckReport(ordered, tuple(warnings), allowed, f"{valid}. {checked}", tuple(notes))
-
-
-def _unused(
-    rules: RuleSet, silenced: Mapping[int, Sequence[Problem]], *, typed: bool
-) -> Iterator[Problem]:
-    """Warnings about comments that allow what no rule has."""
-    for one in rules.loaded:
-        all_silenced = (*one.silenced, *silenced.get(id(one), ()))
-        codes = frozenset(each.code for each in all_silenced if each.code is not None)
-        yield from unused_comments(one.allowed, codes, one.places, typed=typed)
 
 
 def _given_rules(paths: Sequence[Path], config: Path | None) -> RuleSet:
@@ -184,11 +164,7 @@ def _types_of_files(files: Sequence[Path]) -> list[InputRecord]:
             text = file.read_text("utf-8")
         except OSError as error:
             raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
-        schema = parse(text, str(file))
-        types += (
-            (str(file), name, record_type(record_schema(schema, name).text))
-            for name in record_names(schema)
-        )
+        types += records_of_schema(text, str(file))
     return types
 
 

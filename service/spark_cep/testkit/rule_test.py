@@ -252,13 +252,22 @@ class RuleTest:
 
         ``rule``: the rule's id, where there are several. ``ValueError`` when there is none.
         """
+        return self._runner.why(self._one(rule), key)
+
+    def keys(self, *, rule: str | None = None) -> list[str | None]:
+        """The keys of the events of a rule, of very many some, in the order of their texts;
+        ``None`` alone for a rule without key. ``rule`` as in :meth:`why`."""
+        return list(self._runner.keys(self._one(rule)))
+
+    def _one(self, rule: str | None) -> Rule:
+        """The rule that is meant, once what was sent is handed over."""
         self._settle(self._watermark)
         known = {each.id: each for each in self._rules.enabled}
         if rule is None and len(known) == 1:
             (rule,) = known
         if rule not in known:
             raise ValueError(f"say which rule: {', '.join(known) or 'there is none'}")
-        return self._runner.why(known[rule], key)
+        return known[rule]
 
     def explain(self) -> str:
         """Everything that is known, as text: for the message of an assertion."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -12,6 +13,8 @@ from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.forms import CheckForm
 from spark_cep.cli.terminal import err, print_warnings
 from spark_cep.errors import RuleSetError, printable, printable_lines
+
+_MOST_ROUNDS: Final = 10
 
 
 def check(
@@ -55,12 +58,16 @@ def check(
     if fix and (not paths or STANDARD_INPUT in paths):
         raise typer.BadParameter("--fix takes rule files and folders")
     report = check_rules(paths, config, schema or [])
-    if fix:
-        fixed = fix_files(paths, report.warnings)
-        for file, count in fixed.items():
-            err.print(f"fixed {count} in {printable(str(file))}", markup=False)
-        if fixed:
-            report = check_rules(paths, config, schema or [])
+    fixed = Counter[Path]()
+    for _ in range(_MOST_ROUNDS if fix else 0):
+        # What is fixed may show what stood behind it.
+        found = fix_files(paths, (*report.problems, *report.warnings))
+        if not found:
+            break
+        fixed.update(found)
+        report = check_rules(paths, config, schema or [])
+    for file, count in fixed.items():
+        err.print(f"fixed {count} in {printable(str(file))}", markup=False)
     for note in report.notes:
         err.print(f"warning: {printable_lines(note)}\n", markup=False)
     if form is not CheckForm.TEXT:

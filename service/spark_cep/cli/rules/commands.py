@@ -123,7 +123,8 @@ def diff(
     else:
         alone = f"the log has rule set {sets[0].number} alone: " if sets else ""
         raise typer.BadParameter(f"{alone}nothing to compare")
-    for line in rules_text.in_words(old, new) if words else rules_text.diff(old, new):
+    lines = [*(rules_text.in_words(old, new) if words else rules_text.diff(old, new))]
+    for line in lines or (["no rule differs"] if words else []):
         typer.echo(line)
 
 
@@ -132,7 +133,7 @@ def wait(
     config: ConfigFile,
     rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
     version: Annotated[
-        int | None, typer.Option("--version", "-v", help="This version of it; default: any.")
+        int | None, typer.Option("--version", "-V", help="This version of it; default: any.")
     ] = None,
     gone: Annotated[
         bool, typer.Option("--gone", help="Until it is disabled or no longer there.")
@@ -170,7 +171,7 @@ def pause(
     rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
     version: Annotated[
         int | None,
-        typer.Option("--version", "-v", min=1, help="This version alone; default: every one."),
+        typer.Option("--version", "-V", min=1, help="This version alone; default: every one."),
     ] = None,
     reason: Reason = "",
     by: By = "",
@@ -241,7 +242,9 @@ def _side(named: str | None, sets: list[LoggedRules]) -> Side:
     if named is not None and not named.isdigit():
         return Side(named, read_existing(Path(named)))
     if not sets:
-        raise typer.BadParameter("rule sets are those of a checkpoint, which --config names")
+        raise typer.BadParameter(
+            "give two rule files or folders, or, for rule sets of a job's checkpoint, --config"
+        )
     return Side.of_set(sets[-1] if named is None else _numbered(sets, int(named)))
 
 

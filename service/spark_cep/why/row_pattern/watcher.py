@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.compiler.row_pattern.program import Label
+from spark_cep.compiler.row_pattern.program import Done, Label
 from spark_cep.durations import format_duration
 from spark_cep.matcher.batch.events import Names, slot_types
 from spark_cep.matcher.batch.input_batch import InputBatch
@@ -73,6 +73,9 @@ class AttemptWatcher:
         self._conditions = AttemptConditions(watched)
         self._slots = slot_types(watched.partitioning.slots, types)
         self._first = self._conditions.first_variables()
+        self._done = [
+            at for at, each in enumerate(self.plan.program.instructions) if isinstance(each, Done)
+        ]
         #: The numbers of ways that are alive.
         self.numbers: dict[Chain, int] = {}
         self._masks: dict[Coordinates, int] = {}
@@ -108,28 +111,33 @@ class AttemptWatcher:
         if event is None or seen is None:
             turns = [each for each in turns if each.took or each.ending]
             if turns or started or matched:
-                self.ledger.add(
-                    Moment(time, None, None, (*turns,), started, (), (*matched.values(),))
-                )
+                found = (*matched.values(),)
+                self._add(Moment(time, None, None, (*turns,), started, (), found), after)
             return
         effective = self.plan.rule.effective_from_ms
         if effective is not None and time < effective:
-            self.ledger.add(Moment(time, seen, EventState.TOO_EARLY))
+            self._add(Moment(time, seen, EventState.TOO_EARLY), after)
             return
         where = rows.where(event)
         if not self._is_row(event):
             note = "no row of the pattern: WHERE is not true"
             passed = (Passed("WHERE", where),)
-            self.ledger.add(Moment(time, seen, EventState.PASSED, (), (), passed, (), note))
+            self._add(Moment(time, seen, EventState.PASSED, (), (), passed, (), note), after)
             return
         own = rows.end - 1
         self.ledger.tried(part for name in self._first for part in rows.parts(own, name))
         takes = any(seen.at == at for chain in (*after.alive, *matched) for _, at in chain)
         opens = () if takes else tuple(rows.passed(own, (), name) for name in self._first)
         state_of = EventState.TAKEN if takes else EventState.PASSED
-        self.ledger.add(
-            Moment(time, seen, state_of, (*turns,), started, opens, (*matched.values(),))
-        )
+        found = (*matched.values(),)
+        self._add(Moment(time, seen, state_of, (*turns,), started, opens, found), after)
+
+    def _add(self, moment: Moment, after: _UnderWay) -> None:
+        standing = {
+            self.numbers[chain]: tuple(after.ways.get(labels, self._done))
+            for chain, labels in after.alive.items()
+        }
+        self.ledger.add(replace(moment, standing=standing))
 
     def _under_way(self, state: KeysState, names: Names) -> _UnderWay:
         known = state.row_patterns

@@ -156,7 +156,7 @@ def test_another_standstill_is_told_within_a_minute(
 ) -> None:
     """Events that come one by one and far apart make no line each."""
     watched = Watched(tmp_path, monkeypatch)
-    times = []
+    times: list[float] = []
     for watermark in range(100_000, 120_000, 1_000):
         watched.batch(watermark)
         watched.now += 7.5

@@ -88,7 +88,9 @@ class EventTimeWatch:
         held = sorted(holding)[:_MOST_PARTITIONS]
         self._holding = tuple(f"{topic}/{number}" for topic, number in held)
         stands = self._unmoved_seconds() >= _STANDS_SECONDS
-        shown = {(topic, str(number)): 1.0 for topic, number in held} if stands else {}
+        shown: Mapping[tuple[str, ...], float] = (
+            {(topic, str(number)): 1.0 for topic, number in held} if stands else {}
+        )
         if shown != self._shown:
             self._metrics.replace(names.WATERMARK_HELD, shown)
             self._shown = shown
