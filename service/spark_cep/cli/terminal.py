@@ -39,7 +39,7 @@ _SHOW_CURSOR: Final = b"\x1b[?25h"
 
 
 class Verbosity(Enum):
-    """How much a command says beside its results, warnings and errors."""
+    """The amount that a command prints beside its results, warnings and errors."""
 
     QUIET = "quiet"
     NORMAL = "normal"
@@ -91,6 +91,11 @@ def note(text: str) -> None:
     """Print a remark for people on standard error, unless they want none."""
     if verbosity.get() is not Verbosity.QUIET:
         err.print(f"note: {printable_lines(text)}", markup=False)
+
+
+def shows_progress() -> bool:
+    """Return whether people see standard error, and want to see how far a command has come."""
+    return err.is_terminal and verbosity.get() is not Verbosity.QUIET
 
 
 def print_warnings(warnings: Sequence[Problem]) -> None:

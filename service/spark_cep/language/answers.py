@@ -34,7 +34,7 @@ class Edit:
 
 
 class Severity(StrEnum):
-    """What a diagnostic means for the rule: it cannot run, or it may."""
+    """The weight of a diagnostic: the rule cannot run, or it may."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -66,7 +66,7 @@ class Diagnostic:
 
 
 class Kind(StrEnum):
-    """What a completion, or a symbol, is."""
+    """The kind of a completion or a symbol."""
 
     KEY = "key"
     VALUE = "value"
@@ -96,7 +96,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """What stands at ``range``, in Markdown."""
+    """An explanation of the text at ``range``, in Markdown."""
 
     range: Range
     text: str

@@ -1,4 +1,4 @@
-"""What may stand at the cursor: keys, values, columns, steps, functions, units."""
+"""Completions at the cursor: keys, values, columns, steps, functions, units."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_NAME: Final = re.compile(r"[^\w.-]")
 
 
 def completions(document: OpenDocument, position: Position) -> list[Completion]:
-    """What may stand at a position, the likeliest first; each replaces the word that stands there.
+    """Completions at a position, the likeliest first; each replaces the word that stands there.
     Editors leave out what does not fit the word."""
     line = document.lines[min(max(position.line, 0), len(document.lines) - 1)]
     if _ALLOWING.search(line[: max(position.column, 0)]):

@@ -1,4 +1,4 @@
-"""What is wrong with a text, as ``spark-cep check``, ``test`` and ``run`` say it."""
+"""Diagnostics of a text, as ``spark-cep check``, ``test`` and ``run`` say it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _found(document: OpenDocument) -> Iterator[tuple[Severity, Problem]]:
 
 
 def _of_cases(path: Path, text: str, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
-    """What is wrong with test cases, and the rules and steps that they name and there are not."""
+    """Problems of test cases, among them names of rules and steps that do not exist."""
     files, problems = examine_cases(path, text)
     yield from problems
     for file in files:

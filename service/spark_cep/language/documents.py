@@ -26,7 +26,7 @@ _RULE = re.compile(r"^[\"']?(id|pattern|sql|ververica)[\"']?\s*:", re.MULTILINE)
 
 
 class Language(StrEnum):
-    """What a text is."""
+    """The kind of a text."""
 
     RULES = "rules"
     """Rules in YAML or JSON."""

@@ -1,4 +1,4 @@
-"""What may stand at the cursor in an expression, or in a statement around it."""
+"""Completions at the cursor in an expression, or in a statement around it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EXPRESSIONS: Final = ("SELECT", "WHERE", "PARTITION", "ORDER", "MEASURES", "DEF
 
 
 def expression_completions(document: OpenDocument, place: Place) -> Iterator[Completion]:
-    """What may stand at a place in an expression or a statement."""
+    """Completions at a place in an expression or a statement."""
     names, cursor = place.names, place.cursor
     if names is None:
         return

@@ -1,4 +1,4 @@
-"""What is wrong with rules, with the types of their events where these are known."""
+"""Problems and warnings of rules, with the types of their events where these are known."""
 
 from __future__ import annotations
 

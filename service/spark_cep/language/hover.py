@@ -1,4 +1,4 @@
-"""What the word at a position means."""
+"""Explanations of the word at a position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What columns, functions and steps mean, in Markdown."""
+"""Explanations of columns, functions and steps, in Markdown."""
 
 from __future__ import annotations
 

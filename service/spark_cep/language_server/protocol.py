@@ -133,7 +133,7 @@ class Conversion:
         )
 
     def hover(self, given: Hover) -> lsp.Hover:
-        """What stands at a place."""
+        """An explanation as the protocol has it."""
         return lsp.Hover(_markdown(given.text), self.range(given.range))
 
     def action(self, given: Action) -> lsp.CodeAction:

@@ -1,4 +1,4 @@
-"""What is known around a file: types of events, and the rules that test cases are about."""
+"""Knowledge around a file: types of events, and the rules that test cases are about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the editor asks while a rule is written: see :mod:`spark_cep.language`."""
+"""Answers for the editor while a rule is written: see :mod:`spark_cep.language`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def problems_in(trial: Trial) -> list[Diagnostic]:
 
 
 def completions_at(trial: Trial, position: Position) -> list[Completion]:
-    """What may stand at a position of the rule's text."""
+    """Completions at a position of the rule's text."""
     return completions(_document(trial), position)
 
 

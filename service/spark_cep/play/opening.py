@@ -45,7 +45,7 @@ class _Sorted:
 
 @dataclass(frozen=True)
 class Opened:
-    """What was opened: a trial for each test case, or one. ``notes``: what was found out, for
+    """Opened files: a trial for each test case, or one. ``notes``: what was found out, for
     people."""
 
     trials: tuple[Trial, ...]
@@ -53,7 +53,7 @@ class Opened:
 
 
 def opened(files: Sequence[GivenFile], now: Trial) -> Opened:
-    """What files hold, in place of the same of the trial ``now``.
+    """Trials of files, whose content replaces that of the trial ``now``.
 
     Raises ConfigurationError where one cannot be read, and what reading events raises.
     """

@@ -115,7 +115,7 @@ def _input(name: str, inputs: Sequence[str]) -> str:
 
 
 def _without_folder(text: str, folder: str) -> str:
-    """What is said of files by the names that they came with."""
+    """Name files in a text as they were named when they came."""
     return re.sub(rf"{re.escape(folder)}/(\d+/)?", "", text)
 
 

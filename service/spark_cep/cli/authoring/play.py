@@ -48,7 +48,7 @@ def play(
 
 
 def _trials(files: Sequence[Path]) -> Sequence[Trial]:
-    """What the page begins with."""
+    """The rule and the events with which the page begins."""
     from spark_cep.play.beginning import beginning
     from spark_cep.play.given_files import GivenFile
     from spark_cep.play.opening import opened

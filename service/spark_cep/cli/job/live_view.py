@@ -36,7 +36,7 @@ _MOST_RULES: Final = 10
 
 @dataclass
 class Figures:
-    """What the metrics say of a job now; by rule: matches, timeouts, partial matches."""
+    """The state of a job by its metrics; by rule: matches, timeouts, partial matches."""
 
     records: float = 0
     lag: float = 0

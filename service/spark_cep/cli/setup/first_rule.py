@@ -44,8 +44,8 @@ class FirstRule:
 
 @dataclass(frozen=True)
 class _Found:
-    """What the sample has: the steps' conditions, how often a step is taken, the events of a match,
-    and what it is in words."""
+    """A pattern that the sample has: the steps' conditions, how often a step is taken, the events
+    of a match, and its description in words."""
 
     conditions: tuple[str, ...]
     times: int

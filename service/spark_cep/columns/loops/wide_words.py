@@ -16,8 +16,8 @@ PLAIN_WIDTH = 16
 
 @intrinsic
 def plain_bytes(typing: Any, data: Any, at: Any) -> Any:
-    """Of the ``PLAIN_WIDTH`` bytes from ``at`` on, all of which must be there, how many come before
-    the first that is a quote, a backslash, a control character or not ASCII."""
+    """Return how many of the ``PLAIN_WIDTH`` bytes from ``at`` on, all of which must be there, come
+    before the first that is a quote, a backslash, a control character or not ASCII."""
 
     def generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -1,1 +1,1 @@
-"""What is known beside the text: types of events, keys of documents, functions, checks."""
+"""Knowledge beside the text: types of events, keys of documents, functions, checks."""

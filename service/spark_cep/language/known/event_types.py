@@ -60,7 +60,7 @@ def together(several: Iterable[KnownTypes]) -> KnownTypes:
 
 
 def docs_of(schema: Any) -> dict[str, str]:
-    """What an Avro schema says of the fields of its records, by ``record.field``."""
+    """Documentation of the fields of an Avro schema's records, by ``record.field``."""
     return dict(_docs(schema, "", 0))
 
 

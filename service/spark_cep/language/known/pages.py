@@ -1,4 +1,4 @@
-"""What the documentation says of functions and of the codes of ``spark-cep check``.
+"""Documentation of functions and of the codes of ``spark-cep check``.
 
 ``pages.json`` has it; ``python -m spark_cep.language.known.pages docs`` makes that of the pages.
 """
@@ -96,7 +96,7 @@ def _pages() -> dict[str, Any]:
 
 
 def read_pages(folder: Path) -> dict[str, Any]:
-    """What the pages in a folder say, as ``pages.json`` has it."""
+    """The content of the pages in a folder, in the form of ``pages.json``."""
     rules, checks = ((folder / name).read_text("utf-8") for name in ("rules.md", "checks.md"))
     listed = rules.partition("\n### Functions\n")[2].partition("**Refused**")[0]
     functions: dict[str, list[str]] = {}

@@ -54,7 +54,7 @@ def is_function(name: str) -> bool:
 
 @cache
 def signature(name: str) -> str:
-    """How a function is called: ``SUBSTRING(STRING, INT[, INT])``, and what it gives."""
+    """The signature of a function and its type: ``SUBSTRING(STRING, INT[, INT])``."""
     upper = name.upper()
     if upper in ROW_FUNCTIONS:
         return ROW_FUNCTIONS[upper].name

@@ -1,1 +1,1 @@
-"""Where a position is: the part of a document or statement, and the names that may stand there."""
+"""Places of positions: the part of a document or statement, and the names that may stand there."""

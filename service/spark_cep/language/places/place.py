@@ -21,8 +21,8 @@ _CONDITIONS: Final = ("where", "until")
 
 @dataclass(frozen=True)
 class Place:
-    """What is known of a position. ``around``: the text of the YAML document, or of the file with a
-    statement, that it is in; ``names``: of the expression that it is in, ``statement``: the
+    """The surroundings of a position. ``around``: the text of the YAML document, or of the file
+    with a statement, that it is in; ``names``: of the expression that it is in, ``statement``: the
     statement; ``None`` where it is in none."""
 
     position: Position

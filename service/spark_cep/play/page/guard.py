@@ -69,7 +69,7 @@ class Guard:
         return None
 
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        """What receives a request's body, and no more of it than may be."""
+        """Return a function that receives a request's body, and no more of it than may be."""
         if scope["type"] != "http":
             return receive
         size = 0

@@ -285,7 +285,7 @@ class Page:
         self._stale("not run")
 
     def _stale(self, status: str) -> None:
-        """What is shown is of before."""
+        """Show that the results are those of an earlier run."""
         self._status.set_text(status)
         self._body.classes(add="play-stale")
 

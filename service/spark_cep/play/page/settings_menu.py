@@ -1,4 +1,4 @@
-"""What a test case says besides its events: its name, beginning, disorder, event-time column."""
+"""Settings of a test case besides its events: its name, beginning, disorder, event-time column."""
 
 from __future__ import annotations
 
