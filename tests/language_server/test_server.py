@@ -45,7 +45,9 @@ async def session(folder: Path) -> int | None:
     """A session; the exit code of the server."""
     editor = Editor()
 
-    editor.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(editor.published.put_nowait)
+    # pygls marks the function, which a method cannot be.
+    notice = editor.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    notice(lambda params: editor.published.put_nowait(params))
     await editor.start_io(sys.executable, "-m", "spark_cep.cli.main", "lsp", "--stdio")
     begun = await editor.initialize_async(
         lsp.InitializeParams(
