@@ -154,8 +154,8 @@ class StoredKeys:
             if table.of_keys:
                 at[table.name], per_key[table.name] = self._of_rows((KEYS, number), number, rows)
             else:
-                numbered = of_instances, table.name
-                at[table.name], counts = self._of_rows(numbered, number, instances)
+                column = of_instances, table.name
+                at[table.name], counts = self._of_rows(column, number, instances)
                 of_key = np.bincount(instance_key, counts, minlength=len(rows))
                 per_key[table.name] = of_key.astype(np.int64)
         tables = {}
