@@ -93,6 +93,11 @@ def note(text: str) -> None:
         err.print(f"note: {printable_lines(text)}", markup=False)
 
 
+def shows_progress() -> bool:
+    """Return whether people see standard error, and want to see how far a command has come."""
+    return err.is_terminal and verbosity.get() is not Verbosity.QUIET
+
+
 def print_warnings(warnings: Sequence[Problem]) -> None:
     """Print warnings for people."""
     for warning in rendered(warnings, "warning: "):

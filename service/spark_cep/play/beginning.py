@@ -43,7 +43,7 @@ _LOGIN: Final = """\
 """
 _SQL: Final = """\
 -- id: v-shape
--- description: A price that falls at least twice, then rises above where it began
+-- description: A price falls twice or more, then tops its start
 SELECT *
 FROM ticks MATCH_RECOGNIZE (
   PARTITION BY symbol

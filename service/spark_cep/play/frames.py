@@ -124,6 +124,7 @@ class _Walk:
         fate = _fate(ending)
         if fate is Fate.MATCHED and known is not None:
             # In SQL the row that completes a match is told with the match.
+            moved = moved or moment.event is not None
             held = _counted({step: len(taken) for step, taken in known.steps.items()})
             places = self._of(StateKind.FINAL) or places
         elif ending is not None and ending.reason is EndReason.NOT:

@@ -42,6 +42,8 @@ class Worker:
         self._busy = asyncio.Lock()
         self._process: Any = None
         self._connection: Connection | None = None
+        #: Whether the process has done what it does before all else.
+        self.is_ready = False
 
     async def call(self, function: Callable[..., _Result], *given: object) -> _Result:
         """The result of a function of a module, which is pickled as are its arguments.
@@ -59,6 +61,7 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
+        self.is_ready = False
         process, self._process = self._process, None
         connection, self._connection = self._connection, None
         if process is not None:
@@ -79,6 +82,7 @@ class Worker:
         if not mine.poll(_SECONDS_TO_BEGIN) or mine.recv() != _READY:
             self.close()
             raise TooSlowError("the process that runs rules does not begin")
+        self.is_ready = True
         return mine
 
     def _ask(self, function: Callable[..., Any], given: tuple[object, ...]) -> Any:

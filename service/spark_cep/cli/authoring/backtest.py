@@ -27,7 +27,14 @@ from spark_cep.cli.authoring.events import (
 )
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.saving import save
-from spark_cep.cli.terminal import compiling_told, err, note, out, print_warnings
+from spark_cep.cli.terminal import (
+    compiling_told,
+    err,
+    note,
+    out,
+    print_warnings,
+    shows_progress,
+)
 
 if TYPE_CHECKING:
     from spark_cep.backtest.comparison import CompareReport
@@ -229,7 +236,7 @@ def _progress(events: RecordedEvents) -> Iterator[Any]:
         TextColumn("{task.percentage:>3.0f}%  {task.description}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+    with Progress(*columns, console=err, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task("", total=max(1, events.size))
         began = monotonic()
 

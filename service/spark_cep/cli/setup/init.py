@@ -59,7 +59,7 @@ def init(
     their schema, Kafka for this machine (compose.yaml) and a workflow for CI. No file that is there
     is touched. A login to Kafka is taken from SPARK_CEP__KAFKA__SECURITY__USERNAME and the like."""
     from spark_cep.cli.setup.first_rule import first_rule
-    from spark_cep.cli.setup.project import RULE, Place, schema_file, write_files
+    from spark_cep.cli.setup.project import CONFIG, RULE, Place, schema_file, write_files
     from spark_cep.cli.setup.sample import sample_of_files
 
     if topic is not None and (files or schema or event_time):
@@ -76,7 +76,7 @@ def init(
             is_json = any(each in _JSON for each in Path(given[0]).suffixes)
             place = Place(servers, registry, is_json=is_json)
             source = ", ".join(Path(each).name for each in given)
-        for each in sample.recorded.notes:
+        for each in sample.recorded.notes if files else ():
             note(each)
         rule = first_rule(sample, source)
         names = write_files(made, sample, rule, place, compose=topic is None)
@@ -85,14 +85,15 @@ def init(
         _move(made, folder, names)
     for name in names:
         typer.echo(f"wrote {folder / name}")
-    events = f"--config {folder / 'config.yaml'}" if topic is not None else ""
-    events = events or f"--input {(files or [str(folder / _OWN_EVENTS)])[0]}"
     rules = folder / Path(RULE).parent
+    look = f"spark-cep backtest --config {folder / CONFIG}"
+    if topic is None:
+        look = f"spark-cep run --input {(files or [str(folder / _OWN_EVENTS)])[0]} --rules {rules}"
     for line in (
         f"spark-cep explain {rules}",
         f"spark-cep check {rules} --schema {folder / schema_file(sample.input)}",
         f"spark-cep test {rules}",
-        f"spark-cep backtest --rules {rules} {events}",
+        look,
     ):
         note(f"next: {line}")
 

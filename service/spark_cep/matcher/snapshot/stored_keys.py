@@ -15,9 +15,11 @@ from spark_cep.columns.compilation import FOREVER, I64, NONE
 from spark_cep.columns.packed_columns import damaged
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Flags, no_texts
+from spark_cep.errors import damaged_state
 from spark_cep.matcher.keys import ENGINES, KeysState
 from spark_cep.matcher.keys_state import chosen
-from spark_cep.matcher.snapshot.columns import among, as_bytes, events_of, packed_columns, starts_of
+from spark_cep.matcher.snapshot.columns import as_bytes, events_of, packed_columns, starts_of
+from spark_cep.matcher.snapshot.loops.link_loop import link
 from spark_cep.matcher.snapshot.tables import (
     EVENTS_OF_STATE,
     INSTANCES,
@@ -146,38 +148,31 @@ class StoredKeys:
         if not len(instances):
             return stored.nothing
         instance_key = np.repeat(np.arange(len(rows)), counts)
-        tables, keys, starts = {}, {}, {}
+        at, per_key = {}, {}
         for table in stored.tables:
             number, _ = TABLES[engine, table.name]
             if table.of_keys:
-                at, counts = self._of_rows((KEYS, number), number, rows)
-                keys[table.name] = np.repeat(np.arange(len(rows)), counts)
-                starts[table.name] = starts_of(counts)
+                at[table.name], per_key[table.name] = self._of_rows((KEYS, number), number, rows)
             else:
-                at, counts = self._of_rows((of_instances, table.name), number, instances)
-                keys[table.name] = np.repeat(instance_key, counts)
-            tables[table.name] = found = np.zeros(len(at), table.kind)
-            first, count = PLACE[number, table.columns[0]], len(table.columns)
-            for name, column in zip(
-                table.columns, self._packed.several(first, count, at), strict=True
-            ):
-                found[name] = column
-        first_event = starts_of(of_keys)
+                column = of_instances, table.name
+                at[table.name], counts = self._of_rows(column, number, instances)
+                of_key = np.bincount(instance_key, counts, minlength=len(rows))
+                per_key[table.name] = of_key.astype(np.int64)
+        tables = {}
         for table in stored.tables:
-            found, key = tables[table.name], keys[table.name]
-            for name in table.events:
-                what = f"column {name} of {table.name}"
-                among(found[name], of_keys[key], what)
-                found[name] += first_event[key].astype(found[name].dtype)
-            for name, of in table.rows.items():
-                what = f"column {name} of {table.name}"
-                sizes = np.bincount(keys[of], minlength=len(rows))
-                own = of == table.name
-                # A row refers to rows before it: such links have an end.
-                most = np.arange(len(found)) - starts[of][key] if own else sizes[key]
-                inner = found[name] != NONE if own else np.ones(len(found), bool)
-                among(found[name][inner], most[inner], what)
-                found[name][inner] += starts[of][key[inner]].astype(found[name].dtype)
+            number, _ = TABLES[engine, table.name]
+            tables[table.name] = found = np.zeros(len(at[table.name]), table.kind)
+            first, count = PLACE[number, table.columns[0]], len(table.columns)
+            columns = self._packed.several(first, count, at[table.name])
+            for name, numbers in zip(table.columns, columns, strict=True):
+                of = table.rows.get(name)
+                if name in table.events or of is not None:
+                    sizes = of_keys if of is None else per_key[of]
+                    wrong = link(numbers, per_key[table.name], sizes, of == table.name)
+                    if wrong != NONE:
+                        what = f"column {name} of {table.name}"
+                        raise damaged_state(f"{what} is {int(numbers[wrong])}")
+                found[name] = numbers
         tables["instances"]["key"] = instance_key
         tables["instances"]["rule"] = rule = _now(tables["instances"]["rule"], self._rules)
         known = rule != NONE

@@ -12,6 +12,7 @@ import numpy as np
 
 from spark_cep.columns.compilation import I64, NONE
 from spark_cep.columns.packed_columns import PackedColumn, blocks
+from spark_cep.columns.vectors import Rows
 from spark_cep.matcher.engine import Remembered
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.snapshot.columns import event_columns, inverse, starts_of
@@ -29,15 +30,19 @@ class _Rows(NamedTuple):
     """The rows of a table by the key of each: their order, how many each key has, and by row its
     place among those of its key."""
 
-    order: I64
+    order: Rows
     counts: I64
     places: I64
 
     @classmethod
     def of(cls, keys: I64, count: int) -> _Rows:
         """Rows of these of ``count`` keys."""
-        order, counts = np.argsort(keys, kind="stable"), np.bincount(keys, minlength=count)
-        return cls(order, counts, inverse(order) - starts_of(counts)[keys])
+        counts = np.bincount(keys, minlength=count)
+        first = starts_of(counts)[keys]
+        if (keys[1:] >= keys[:-1]).all():
+            return cls(slice(None), counts, np.arange(len(keys)) - first)
+        order = np.argsort(keys, kind="stable")
+        return cls(order, counts, inverse(order) - first)
 
 
 def encode(
@@ -91,13 +96,15 @@ def _columns(
         rows[number] = _Rows.of(keys, len(rank))
     columns = []
     for number, table, whole in of_engine:
-        values = whole[rows[number].order]
-        for name in table.events:
-            values[name] = rows[EVENTS_OF_STATE].places[values[name]]
-        for name, of in table.rows.items():
-            inner = values[name] != NONE
-            values[name][inner] = rows[TABLES[engine, of][0]].places[values[name][inner]]
-        if number in INSTANCES:
-            values["rule"] = np.array(numbers, np.int64)[values["rule"]] if len(values) else 0
-        columns += [PackedColumn(number, values[name]) for name in table.columns]
+        for name in table.columns:
+            values = whole[name][rows[number].order]
+            if name in table.events:
+                values = rows[EVENTS_OF_STATE].places[values]
+            elif name in table.rows:
+                places = rows[TABLES[engine, table.rows[name]][0]].places
+                # Behind the last place stands that of no row.
+                values = np.append(places, NONE)[values]
+            elif number in INSTANCES and name == "rule" and len(values):
+                values = np.array(numbers, np.int64)[values]
+            columns.append(PackedColumn(number, values))
     return columns

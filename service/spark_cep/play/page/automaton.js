@@ -4,7 +4,7 @@ import { mermaid } from "nicegui-mermaid";
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_SHOWN = 8;
 const WIDE = 24;
-const SMALLEST = 0.78;
+const SMALLEST = 0.68;
 let drawings = 0;
 
 function made(name, attributes, parent) {
@@ -18,7 +18,12 @@ export default {
   props: { drawing: String, tokens: Array, dark: Boolean },
   mounted() {
     this.shown = new Map();
+    this.resized = new ResizeObserver(() => this.fit());
+    this.resized.observe(this.$el);
     this.draw();
+  },
+  unmounted() {
+    this.resized.disconnect();
   },
   watch: {
     drawing() {
@@ -48,20 +53,28 @@ export default {
         securityLevel: "strict",
         theme: "base",
         themeVariables: { ...colours, fontFamily: "inherit", fontSize: "13px" },
-        flowchart: { htmlLabels: true, nodeSpacing: 34, rankSpacing: 40, padding: 10, curve: "basis" },
+        flowchart: { htmlLabels: true, nodeSpacing: 34, rankSpacing: 24, padding: 8, curve: "basis" },
       });
       const { svg } = await mermaid.render(`play_automaton_${number}`, this.drawing);
       if (number !== drawings) return; // another has been asked for
       this.$el.innerHTML = svg;
       this.root = this.$el.querySelector("svg");
-      // Smaller than this, nobody can read it: then it is scrolled.
-      this.root.style.minWidth = `${Math.round(this.root.viewBox.baseVal.width * SMALLEST)}px`;
+      this.fit();
       for (const node of this.root.querySelectorAll("g.node")) {
         const found = node.id.match(/r0s(\d+)-\d+$/);
         if (found) this.states.set(Number(found[1]), node);
       }
       this.layer = made("g", { class: "play-tokens" }, this.root);
       this.place();
+    },
+    // As large as there is room; smaller than can be read it is not, but scrolled.
+    fit() {
+      if (!this.root) return;
+      const { width, height } = this.root.viewBox.baseVal;
+      const room = Math.min((this.$el.clientWidth - 28) / width, (this.$el.clientHeight - 28) / height, 1);
+      const scale = Math.max(room, SMALLEST);
+      this.root.style.width = `${Math.floor(width * scale)}px`;
+      this.root.style.height = `${Math.floor(height * scale)}px`;
     },
     // The middle of a state's upper edge, in the drawing's own units.
     top(state) {
@@ -99,12 +112,25 @@ export default {
           this.put(name, token, x, top[1], tokens.length - shown.length, place === shown.length - 1);
         });
       }
-      const newest = [...this.shown.values()].findLast((each) => each.classList.contains("play-moved"));
-      newest?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      this.bringIntoView();
       for (const [name, element] of this.shown) {
         if (kept.has(name)) continue;
         element.remove();
         this.shown.delete(name);
+      }
+    },
+    // The panel alone is scrolled, to the state that a partial match has moved to.
+    bringIntoView() {
+      const moved = (this.tokens ?? []).find((each) => each.moved) ?? this.tokens?.[0];
+      const node = this.states.get(moved?.places[0]);
+      if (!node) return;
+      const here = node.getBoundingClientRect();
+      const panel = this.$el.getBoundingClientRect();
+      if (here.left < panel.left || here.right > panel.right) {
+        this.$el.scrollLeft += here.left + here.width / 2 - panel.left - panel.width / 2;
+      }
+      if (here.top - 12 < panel.top || here.bottom > panel.bottom) {
+        this.$el.scrollTop += here.top + here.height / 2 - panel.top - panel.height / 2;
       }
     },
     put(name, token, x, y, more, last) {

@@ -239,6 +239,7 @@ class Page:
         self._show_schema()
         self._table.set(trial.rows, trial.columns)
         self._settings.show(trial)
+        self._problems.show(())
         for note in notes:
             ui.notify(note, multi_line=True, timeout=10_000)
         self._run_soon(0)
@@ -270,7 +271,7 @@ class Page:
                 self._problems.show(found)
                 self._stale("1 error" if errors == 1 else f"{errors} errors")
                 return
-            self._status.set_text("running…")
+            self._status.set_text("running…" if self._workers.running.is_ready else _GETTING_READY)
             result = await self._workers.running.call(played, trial)
         except (ConfigurationError, TooSlowError) as error:
             self._failed(str(error))
@@ -321,6 +322,7 @@ class Page:
         self._timeline.dark(dark)
 
 
+_GETTING_READY: Final = "getting ready: the first time on a machine that takes up to two minutes…"
 _TOO_LARGE: Final = (
     f"at most {MOST_BYTES >> 20} MiB can be opened; spark-cep backtest runs files of any size"
 )

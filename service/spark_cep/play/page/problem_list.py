@@ -19,6 +19,7 @@ class ProblemList:
     def __init__(self, go_to: Callable[[Position], None]) -> None:
         self._go_to = go_to
         self._box = ui.element("div").classes("play-problems")
+        self._box.set_visibility(False)
 
     def show(
         self,

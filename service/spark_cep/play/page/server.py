@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 from nicegui import ui
 
-from spark_cep.errors import StartError
+from spark_cep.errors import ConfigurationError, StartError
 from spark_cep.play.beginning import check_beginning, run_beginning
 from spark_cep.play.given_files import MOST_BYTES
 from spark_cep.play.page.guard import LOCAL, Guard
@@ -23,7 +23,9 @@ from spark_cep.play.worker import Worker
 
 SECONDS_OF_CHECK: Final = 5.0
 SECONDS_OF_RUN: Final = 10.0
-_ALL_ADDRESSES: Final = ("0.0.0.0", "::")  # noqa: S104  named to be told apart
+_ALL_ADDRESSES: Final = ("0.0.0.0", "::", "")  # noqa: S104  named to be refused
+#: What stands around files in a request.
+_AROUND: Final = 1 << 20
 _HERE: Final = Path(__file__).parent
 #: Tells Python which colours the browser shows, also where these are the system's.
 _TELL_COLOURS: Final = """
@@ -47,8 +49,13 @@ def serve(
 ) -> None:
     """Serve the page until the process is interrupted. ``ready`` is called with its address.
 
-    Raises StartError where the port cannot be had.
+    Raises ConfigurationError for no one address, StartError where the port cannot be had.
     """
+    if host in _ALL_ADDRESSES:
+        raise ConfigurationError(
+            f"--host {host}: name the one address, or host name, by which the page is reached;"
+            " requests for other names are not answered"
+        )
     workers = Workers(
         Worker(SECONDS_OF_CHECK, check_beginning), Worker(SECONDS_OF_RUN, run_beginning)
     )
@@ -75,7 +82,6 @@ def serve(
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     ui.run_with(app, title="spark-cep play", dark=None, tailwind=False, show_welcome_message=False)
-    names = [host] if host not in (*LOCAL, *_ALL_ADDRESSES) else []
     config = uvicorn.Config(app, host=host, port=port, log_level="warning")
     try:
         listening = config.bind_socket()
@@ -84,12 +90,11 @@ def serve(
     with closing(listening):
         port = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
-        guarded = Guard(
-            app, [f"{name}:{port}" for name in (*LOCAL, *names, shown)], MOST_BYTES + (1 << 20)
-        )
-        config.app = guarded
+        names = [f"{name}:{port}" for name in (*LOCAL, shown)]
+        config.app = Guard(app, names, MOST_BYTES + _AROUND)
         address = f"http://{shown}:{port}/"
         ready(address)
         if show:
             webbrowser.open(address)
-        uvicorn.Server(config).run([listening])
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run([listening])

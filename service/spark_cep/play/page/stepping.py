@@ -32,7 +32,7 @@ class Stepper:
         with ui.element("section").classes("play-card play-step"):
             with ui.element("div").classes("play-controls"):
                 self._first = self._button(
-                    "first_page", "first", lambda: self._by(-len(self._shown))
+                    "first_page", "first", lambda: self._by(-len(self._places))
                 )
                 self._previous = self._button("chevron_left", "previous", lambda: self._by(-1))
                 self._next = self._button("chevron_right", "next", lambda: self._by(1))
@@ -54,10 +54,6 @@ class Stepper:
         button = ui.button(icon=icon, on_click=clicked).props("flat dense round size=sm")
         return button.props(f"aria-label={name}").classes(f"play-{name}")
 
-    @property
-    def _shown(self) -> list[int]:
-        return self._places
-
     def show(self, played: Played) -> None:
         """Show another result, at the event at which the page was."""
         before = self.frame
@@ -70,12 +66,8 @@ class Stepper:
         if self._key.value not in self._key.options:
             self._key.set_value(_ALL)
         self._filter()
-        same = [
-            place
-            for place in self._places
-            if before is not None and played.frames[place].row == before.row is not None
-        ]
-        self.go(same[0] if same else next(iter(self._places), None))
+        same = (place for place in self._places if _is_same(before, played.frames[place]))
+        self.go(next(same, next(iter(self._places), None)))
 
     @property
     def frame(self) -> Frame | None:
@@ -161,6 +153,12 @@ class Stepper:
                     ui.label(token.fate.value).classes("play-fate")
             if len(tokens) > _MOST_LISTED:
                 ui.label(f"and {len(tokens) - _MOST_LISTED} more")
+
+
+def _is_same(before: Frame | None, frame: Frame) -> bool:
+    """Return whether a frame is of the same event or deadline as one of the result before."""
+    here = frame.key, frame.row, frame.time
+    return before is not None and here == (before.key, before.row, before.time)
 
 
 def _class(fate: Fate) -> str:

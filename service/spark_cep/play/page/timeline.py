@@ -51,13 +51,13 @@ class Timeline:
     def __init__(self, pointed: Callable[[int], None]) -> None:
         self._pointed = pointed
         self._played, self._start, self._dark = Played(), 0, False
-        self._at: int | None = None
+        self._frame: Frame | None = None
         self.chart = ui.echart({"series": []}).classes("play-timeline")
         self.chart.on("componentClick", self._clicked, ["data"])
 
     def show(self, played: Played, start: int) -> None:
         """Show a result. ``start``: of the trial, in microseconds since 1970."""
-        self._played, self._start = played, start
+        self._played, self._start, self._frame = played, start, None
         self._draw()
 
     def dark(self, dark: bool) -> None:
@@ -67,8 +67,8 @@ class Timeline:
 
     def point(self, frame: Frame | None) -> None:
         """Show the time of a frame."""
-        at = None if frame is None else self._seconds(frame.time)
-        line = [] if at is None else [{"xAxis": at}]
+        self._frame = frame
+        line = self._now()
         self.chart.run_chart_method(
             "setOption", {"series": [{"id": "now", "markLine": {"data": line}}]}
         )
@@ -139,8 +139,11 @@ class Timeline:
             "id": "now", "type": "scatter", "name": "event", "symbolSize": 8, "data": data, "z": 5,
             "itemStyle": {"color": _EVENT},
             "markLine": {"silent": True, "symbol": "none", "label": {"show": False},
-                         "lineStyle": line, "data": []},
+                         "lineStyle": line, "data": self._now()},
         }  # fmt: skip
+
+    def _now(self) -> list[dict[str, float]]:
+        return [] if self._frame is None else [{"xAxis": self._seconds(self._frame.time)}]
 
     def _seconds(self, micros: int) -> float:
         return (micros - self._start) / 1_000_000

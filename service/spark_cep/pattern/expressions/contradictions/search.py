@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 
@@ -24,6 +25,9 @@ from spark_cep.pattern.expressions.contradictions.facts import (
 from spark_cep.pattern.expressions.functions.aggregation import aggregate
 from spark_cep.pattern.expressions.nodes import Call, Cast, Literal, Node, Reference, walk
 from spark_cep.pattern.types import BIGINT, NULL
+
+#: Names, calls and constants.
+_WITHOUT_OPERATORS = re.compile(r"[\w.()\[\], ']+")
 
 
 def never_true(condition: Node, text: str) -> list[NeverTrue]:
@@ -182,8 +186,9 @@ def _fix(code: Code, node: Call, text: str) -> str | None:
     if code is Code.COMPARED_WITH_NULL and node.operator in ("=", "<>"):
         subject = 1 if is_null(node.arguments[0]) else 0
         is_not = "NOT " if node.operator == "<>" else ""
-        nothing = is_null(node.arguments[subject])
-        return None if nothing else f"{written[subject]} IS {is_not}NULL"
+        if is_null(node.arguments[subject]) or not _WITHOUT_OPERATORS.fullmatch(written[subject]):
+            return None
+        return f"{written[subject]} IS {is_not}NULL"
     if code is Code.REVERSED_BETWEEN and isinstance(value_of(node.arguments[1]), date):
         # Nothing goes round there, as hours of a day do.
         value, low, high = written
