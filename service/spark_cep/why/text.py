@@ -24,10 +24,14 @@ from spark_cep.why.times import instant_text
 
 #: Moments that are shown, the last ones, unless the caller says otherwise.
 MOST_SHOWN = 200
+#: Ends that leave nothing to be asked about.
+_NO_LOSS = (EndReason.MATCH, EndReason.PREFERRED)
 _OF_EVENT = {
     EventState.LATE: "late: the watermark had passed its time, so no rule has seen it",
     EventState.WAITING: "waits for the watermark: no rule has seen it yet",
     EventState.TOO_EARLY: "comes before the rule's effective_from",
+    EventState.UNSEEN: "is another version's: it came before this one began, or behind its end",
+    EventState.EARLIER: "was taken by an earlier version of the rule",
 }
 
 
@@ -45,7 +49,7 @@ def _lines(account: Account, most: int) -> Iterator[str]:
     if left_out:
         yield f"… {left_out} earlier ones"
     for moment in moments:
-        yield from _moment(moment)
+        yield from _moment(moment, account.partials)
     if account.open:
         yield ""
         yield "Open"
@@ -73,20 +77,20 @@ def _heading(account: Account) -> str:
     return f"Rule {account.rule_id}, version {account.rule_version}, {key}: {counted}"
 
 
-def _moment(moment: Moment) -> Iterator[str]:
+def _moment(moment: Moment, partials: Mapping[int, PartialAccount]) -> Iterator[str]:
     time = instant_text(moment.time)
     if moment.event is None:
-        yield f"{time}  the time passes"
+        yield f"{time}  {moment.note or 'the time passes'}"
     else:
         yield f"{time}  {event_text(moment.event)}"
     if moment.state in _OF_EVENT:
         yield f"    {_OF_EVENT[moment.state]}"
-    if moment.note:
+    if moment.note and moment.event is not None:
         yield f"    {moment.note}"
     for turn in moment.turns:
         yield from _turn(turn)
     for step, number in moment.started:
-        yield f"    {number} begins with it as {step}"
+        yield f"    {number} begins with {_first_of(partials.get(number), moment)} as {step}"
     if moment.event is not None and not moment.turns and not moment.started:
         for passed in moment.not_started:
             yield from _passed(passed, "    ", "nothing begins: ")
@@ -94,11 +98,20 @@ def _moment(moment: Moment) -> Iterator[str]:
         yield f"    match {match_id}"
 
 
+def _first_of(partial: PartialAccount | None, moment: Moment) -> str:
+    """The first event of a partial match: in SQL an attempt may begin at an earlier row."""
+    events = [] if partial is None else [each for taken in partial.steps.values() for each in taken]
+    first = min((each.number for each in events), default=0)
+    own = 0 if moment.event is None else moment.event.number
+    return f"event {first}" if first and first != own else "it"
+
+
 def event_text(event: SeenEvent) -> str:
     """An event in one line."""
     number = f"event {event.number}" if event.number else "an event"
     kind = f" {event.type}" if event.type else ""
-    return f"{number}{kind} ({'/'.join(map(str, event.at))}): {values_text(event.values)}"
+    values = f": {values_text(event.values)}" if event.values else ""
+    return f"{number}{kind} ({'/'.join(map(str, event.at))}){values}"
 
 
 def _turn(turn: Turn) -> Iterator[str]:
@@ -142,7 +155,7 @@ def unmet_text(unmet: Unmet) -> str:
 def ended_lines(account: Account) -> Iterator[str]:
     """A line for each partial match that ended without a match."""
     for partial in account.partials.values():
-        if partial.ending is not None and partial.ending.reason is not EndReason.MATCH:
+        if partial.ending is not None and partial.ending.reason not in _NO_LOSS:
             of_key = "" if account.key is None else f", key {value_text(account.key)}"
             taken = ", ".join(f"{step} {len(each)}" for step, each in partial.steps.items())
             yield printable(

@@ -10,7 +10,7 @@ import pytest
 from spark_cep import Pattern
 from spark_cep.pattern.tree import Rule
 from spark_cep.testkit import RuleTest
-from spark_cep.why.account import Account, EndReason, EventState, Passed, Unmet
+from spark_cep.why.account import Account, EndReason, EventState, Moment, Passed, Unmet
 
 
 def sent(pattern: Pattern, *events: dict[str, Any], **fields: Any) -> RuleTest:
@@ -71,21 +71,33 @@ def test_parts_of_a_condition() -> None:
         .followed_by("b")
         .where("kind = 'b' AND (n > 5 OR m IS NOT NULL) AND n > 2 * COUNT(a.*) + LAST(a.n)")
     )
-    found = account(sent(pattern, of("a", n=1), of("a", n=2), of("b", n=3)))
-    last = {turn.partial: turn for turn in found.moments[-1].turns}
-    passed = {each.step: each.unmet for each in last[1].passed}
-    assert (
-        passed["b"]
-        == (
-            Unmet("n > 5", {"n": 3}),
-            Unmet("m IS NOT NULL", {"m": None}),
-            Unmet("n > 2 * COUNT(a.*) + LAST(a.n)", {"n": 3, "COUNT(a.*)": 1, "LAST(a.n)": 1}),
-        )
-        or len(last) > 1
-    )
-    both = [t for t in found.moments[-1].turns if t.held == {"a": 2}]
-    (unmet,) = [p.unmet[-1] for t in both for p in t.passed if p.step == "b"]
-    assert unmet.values == {"n": 3, "COUNT(a.*)": 2, "LAST(a.n)": 2}
+    kit = sent(pattern, of("a", n=1), of("a", n=2), of("b", n=3), of("b", n=4, m=1))
+    found = account(kit)
+
+    def passed_by_events(moment: Moment) -> dict[tuple[int, ...], tuple[Unmet, ...]]:
+        return {
+            tuple(each.number for each in found.partials[turn.partial].steps["a"]): each.unmet
+            for turn in moment.turns
+            for each in turn.passed
+            if each.step == "b"
+        }
+
+    def looking_back(n: int, count: int, last: int) -> Unmet:
+        values = {"n": n, "COUNT(a.*)": count, "LAST(a.n)": last}
+        return Unmet("n > 2 * COUNT(a.*) + LAST(a.n)", values)
+
+    neither = (Unmet("n > 5", {"n": 3}), Unmet("m IS NOT NULL", {"m": None}))
+    assert passed_by_events(found.moments[2]) == {
+        (1,): (*neither, looking_back(3, 1, 1)),
+        (1, 2): (*neither, looking_back(3, 2, 2)),
+        (2,): (*neither, looking_back(3, 1, 2)),
+    }
+    # One part of OR is enough; and one of the three has matched.
+    assert passed_by_events(found.moments[3]) == {
+        (1, 2): (looking_back(4, 2, 2),),
+        (2,): (looking_back(4, 1, 2),),
+    }
+    assert len(found.matches) == 1
 
 
 def reasons(kit: RuleTest) -> list[tuple[EndReason, str]]:
@@ -269,11 +281,68 @@ def test_as_json() -> None:
     assert data["partial_matches"][1]["waits_for"] == ["b"]
 
 
-def test_the_kit_explains_ends() -> None:
-    """``explain`` names the reason of a partial match's end."""
-    kit = sent(pair().within("2 seconds"), of("a"))
+#: By reason: the fields of the rule, and ann's events.
+ENDS: dict[str, tuple[Pattern, dict[str, Any], list[dict[str, Any]]]] = {
+    "window": (pair().within("2 seconds"), {}, [of("a")]),
+    "gap": (pair().within(gap="2 seconds"), {}, [of("a")]),
+    "not": (
+        Pattern.begin("a")
+        .where("kind = 'a'")
+        .not_followed_by("no")
+        .where("kind = 'n'")
+        .followed_by("b")
+        .where("kind = 'b'"),
+        {},
+        [of("a"), of("n")],
+    ),
+    "contiguity": (
+        Pattern.begin("a").where("kind = 'a'").next("b").where("kind = 'b'"),
+        {},
+        [of("a"), of("x")],
+    ),
+    "until": (
+        Pattern.begin("a")
+        .where("kind = 'a'")
+        .times_or_more(2)
+        .until("kind = 'u'")
+        .within("1 hour"),
+        {},
+        [of("a"), of("u")],
+    ),
+    "skip": (pair().skip_past_last_event(), {}, [of("a"), of("a"), of("b")]),
+    "limit": (
+        pair(),
+        {"limits": {"partial_matches": 1, "on_limit": "drop_oldest"}},
+        [of("a"), of("a")],
+    ),
+    "cooldown": (pair(), {"cooldown": "1 minute"}, [of("a"), of("b"), of("a"), of("b")]),
+}
+
+
+@pytest.mark.parametrize("reason", ENDS)
+def test_the_kit_explains_ends(reason: str) -> None:
+    """``explain`` names the reason of a partial match's end, also behind a restart."""
+    pattern, fields, events = ENDS[reason]
+    kit = sent(pattern, *events, **fields)
+    kit.restart()
     kit.advance("1 minute")
-    assert "ended: r, key 'ann': a 1 at 2026-01-01T00:00:02Z, window: " in kit.explain()
+    (line,) = [each for each in kit.explain().splitlines() if each.startswith("ended: ")]
+    assert line.startswith("ended: r, key 'ann': a 1")
+    assert f", {reason}: " in line
+
+
+def test_every_reason_is_explained() -> None:
+    """Those of rules of steps, beside a match and another version (:mod:`tests.why`)."""
+    others = {EndReason.MATCH, EndReason.PREFERRED, EndReason.REPLACED}
+    assert {*ENDS} == {reason.value for reason in EndReason if reason not in others}
+
+
+def test_the_kit_explains_lateness() -> None:
+    """``explain`` says which events came late."""
+    kit = sent(pair(), of("a"))
+    kit.send(of("b", user="ann"), at="-10 seconds")
+    kit.advance("1 second")
+    assert "<#1 2025-12-31T23:59:51Z kind='b', user='ann'>: late" in kit.explain()
 
 
 def test_which_rule() -> None:

@@ -28,6 +28,7 @@ from spark_cep.errors import ConfigurationError, printable
 if TYPE_CHECKING:
     from spark_cep.config import Settings
     from spark_cep.pattern.document.loading import LoadedRule
+    from spark_cep.why.recorded import Replacement
 
 _CONFIG = typer.Option("--config", "-c", help="The settings of the job.", dir_okay=False)
 
@@ -63,6 +64,19 @@ def why(
     end: Before = None,
     disorder: Disorder = None,
     at_end: AtEnd = TimeAtEnd.WAIT,
+    replaced_by: Annotated[
+        Path | None,
+        typer.Option(
+            "--replaced-by",
+            metavar="FILE",
+            help="Another version of the rule, which takes its place at --at.",
+            dir_okay=False,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="The event time of that change, ISO 8601, UTC."),
+    ] = None,
     most: Annotated[
         int, typer.Option("--last", "-n", min=1, help="Show so many events, the last ones.")
     ] = 200,
@@ -85,7 +99,7 @@ def why(
     from spark_cep.config import load
     from spark_cep.rules.rule_set import RuleSet
     from spark_cep.why.answer import Answer
-    from spark_cep.why.recorded import account_of
+    from spark_cep.why.recorded import accounts_of
 
     settings = None if config is None else load(config)
     if still_open or checkpoint is not None:
@@ -94,6 +108,7 @@ def why(
     chosen = _rule(rule, rules, settings)
     if chosen.rule.key and key is None:
         raise ConfigurationError(f"rule {chosen.rule.id} has a key: say which with --key")
+    replacement = _replacement(chosen, replaced_by, at)
     with ExitStack() as stack:
         of_rule = RuleSet((chosen,))
         events = recorded_events(
@@ -102,11 +117,34 @@ def why(
         for note in events.notes:
             err.print(f"note: {printable(note)}", markup=False)
         ms = None if disorder is None else allowed_disorder(disorder)
-        answer = Answer(account_of(of_rule, key, events, run_settings(settings, ms), at_end.value))
+        accounts = accounts_of(
+            of_rule, key, events, run_settings(settings, ms), at_end.value, replacement
+        )
+    answers = [Answer(each) for each in accounts]
     if as_json:
-        typer.echo(json.dumps(answer.data(), indent=2))
+        document = answers[0].data()
+        if replacement is not None:
+            document["replaced_by"] = answers[-1].data()
+        typer.echo(json.dumps(document, indent=2))
     else:
-        typer.echo(answer.text(most))
+        typer.echo("\n\n".join(each.text(most) for each in answers))
+
+
+def _replacement(
+    chosen: LoadedRule, replaced_by: Path | None, at: str | None
+) -> Replacement | None:
+    """The version that replaces the rule, where one is given."""
+    from spark_cep.recorded.opening import instant_of
+    from spark_cep.why.recorded import Replacement
+
+    if replaced_by is None and at is None:
+        return None
+    if replaced_by is None or at is None:
+        raise ConfigurationError(
+            "--replaced-by FILE and --at TIME go together: the other version of the rule, and the"
+            " event time at which it takes its place"
+        )
+    return Replacement(_rule(chosen.rule.id, replaced_by, None), instant_of(at, "--at"))
 
 
 def _show_open(
