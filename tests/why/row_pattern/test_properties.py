@@ -20,8 +20,9 @@ from spark_cep.runner.runner import Runner
 from spark_cep.runner.values import ValueInputs
 from spark_cep.why.account import Account, EndReason
 from spark_cep.why.run import why
-from tests.matcher.row_pattern.clauses import clauses
+from tests.matcher.row_pattern.clauses import CONDITIONS, clauses, statement_and_clause
 from tests.reference.local import Record
+from tests.row_pattern_oracle import Clause
 from tests.sql_rules import sql_rule
 from tests.why.running import END, batches, taken
 
@@ -39,10 +40,28 @@ def inputs() -> ValueInputs:
     return known
 
 
+#: Patterns whose attempts live for several rows, in several ways.
+LONG = ["A B+ C", "A+ B C?", "A (B | C)+ A", "(A | B)* C C", "A B* {- C+ -} A", "PERMUTE(A, B, C)"]
+
+
+@st.composite
+def long_ways(draw: st.DrawFn) -> tuple[str, Clause]:
+    """A clause with one of these."""
+    several = st.sampled_from(list(CONDITIONS))
+    return statement_and_clause(
+        draw(st.sampled_from(LONG)),
+        draw(st.dictionaries(st.sampled_from("ABC"), several, min_size=1, max_size=3)),
+        draw(st.sampled_from(["PAST LAST ROW", "TO NEXT ROW"])),
+        draw(st.sampled_from(["ONE ROW PER MATCH", "ALL ROWS PER MATCH"])),
+        draw(st.none() | st.integers(2, 9)),
+        draw(st.sampled_from([0, 0, 1])),
+    )
+
+
 @st.composite
 def sql_rules(draw: st.DrawFn) -> Rule:
     """A rule with a key, WITHIN, WHERE and limits, or without."""
-    text, _ = draw(clauses(timed=draw(st.booleans())))
+    text, _ = draw(clauses(timed=draw(st.booleans())) | long_ways())
     text = text.replace("(ORDER BY ts", "(PARTITION BY k ORDER BY ts")
     if draw(st.integers(0, 3)) == 0:
         text = text.replace("FROM t", "FROM (SELECT * FROM t WHERE v < 2)")
@@ -112,6 +131,12 @@ def assert_whole(account: Account, engine: Outputs) -> None:
     endings = [each.ending for each in account.partials.values() if each.ending]
     results = {each.result for each in endings if each.result}
     assert results <= {*account.matches, *account.timeouts}
+    # A match without rows has no way.
+    taking = [each.match_id for each in engine.matches if each.key == "k" and each.steps]
+    taking += [
+        each.match_id for each in engine.rows if each.key == "k" and each.variable and each.match_id
+    ]
+    assert {*taking} <= results
     reasons = {each.reason for each in endings}
     letters = {each.reason for each in engine.dead_letters}
     assert EndReason.LIMIT not in reasons or "limit_reached" in letters
