@@ -287,7 +287,7 @@ class RuleTest:
         by what partial matches ended. It prints itself.
 
         ``rule``: the rule's id, where there are several; ``version``: one that has run, where it is
-        not the newest. ``ValueError`` when there is none.
+        not the newest. ``ValueError`` when there is none, or the key is missing or too much.
         """
         self._settle(self._watermark)
         known = {each.id: each for each in self._versions.values()}
@@ -300,7 +300,13 @@ class RuleTest:
         if (rule, version) not in self._versions:
             ran = ", ".join(str(number) for of, number in self._versions if of == rule)
             raise ValueError(f"rule {rule} has no version {version}; there were {ran}")
-        return self._runner.why(self._versions[rule, version], key)
+        found = self._versions[rule, version]
+        # In SQL, NULL is a key as any other.
+        if found.key and key is None and found.query is None:
+            raise ValueError(f"rule {rule} has a key: say which")
+        if key is not None and not found.key:
+            raise ValueError(f"rule {rule} has no key: leave it out")
+        return self._runner.why(found, key)
 
     def explain(self) -> str:
         """Everything that is known, as text: for the message of an assertion."""

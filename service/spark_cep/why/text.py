@@ -87,6 +87,13 @@ def _moment(moment: Moment, partials: Mapping[int, PartialAccount]) -> Iterator[
         yield f"    {_OF_EVENT[moment.state]}"
     if moment.note and moment.event is not None:
         yield f"    {moment.note}"
+    lines = list(_effects(moment, partials))
+    if moment.state is EventState.PASSED and not lines and not moment.note:
+        lines = ["    changes nothing"]
+    yield from lines
+
+
+def _effects(moment: Moment, partials: Mapping[int, PartialAccount]) -> Iterator[str]:
     for turn in moment.turns:
         yield from _turn(turn)
     for step, number in moment.started:
@@ -118,7 +125,7 @@ def _turn(turn: Turn) -> Iterator[str]:
     held = ", ".join(step if count == 1 else f"{step} {count}" for step, count in turn.held.items())
     name = f"    {turn.partial} ({held})"
     for step, number in turn.took:
-        goes_on = "" if number == turn.partial else f", as {number}"
+        goes_on = "" if number == turn.partial else f"; {number} goes on with it"
         yield f"{name} takes it as {step}{goes_on}"
     if turn.ending is not None:
         yield f"{name} ends, {ending_text(turn.ending)}"
@@ -142,12 +149,13 @@ def _passed(passed: Passed, indent: str, before: str) -> Iterator[str]:
     if passed.unknown and not passed.unmet:
         return
     for unmet in passed.unmet:
-        yield f"{indent}{before}{passed.step}: {unmet_text(unmet)}"
+        yield f"{indent}{before}{passed.step}: {unmet_text(unmet, 'must not be true, and is')}"
 
 
-def unmet_text(unmet: Unmet) -> str:
-    """A part of a condition and its truth, with the values seen."""
-    verdict = "is true" if unmet.holds else "is not true"
+def unmet_text(unmet: Unmet, holds: str = "is true") -> str:
+    """A part of a condition and its truth, with the values seen. ``holds``: what is said of one
+    that is true."""
+    verdict = holds if unmet.holds else "is not true"
     seen = ", ".join(f"{name} is {value_text(value)}" for name, value in unmet.values.items())
     return f"{unmet.text} {verdict}" + (f": {seen}" if seen else "")
 
@@ -207,10 +215,12 @@ def _verdict(account: Account) -> Iterator[str]:
 
 def _no_events(account: Account) -> Iterator[str]:
     starts = account.starts
-    records = f"{starts.all_events} records" if starts.all_events != 1 else "1 record"
-    yield f"No event of this key was applied; {records} of the rule's inputs were read."
+    read = starts.all_events + starts.without_key
+    records = "1 record of its inputs was" if read == 1 else f"{read} records of its inputs were"
+    yield f"The rule has seen no event of this key; {records} read."
     if starts.without_key:
-        yield f"  {starts.without_key} have no key: it is NULL"
+        have = "has" if starts.without_key == 1 else "have"
+        yield f"  {starts.without_key} of them {have} no key: it is NULL"
     if starts.keys_like:
         keys = ", ".join(map(value_text, starts.keys_like))
         yield f"  keys that were seen: {keys}"

@@ -255,7 +255,8 @@ def test_a_key_that_is_not_there() -> None:
     assert (starts.events, starts.without_key, starts.keys_like) == (0, 1, ("ann",))
     text = repr(kit.why("anne"))
     assert "keys that were seen: 'ann'" in text
-    assert "1 have no key: it is NULL" in text
+    assert "The rule has seen no event of this key; 2 records of its inputs were read." in text
+    assert "1 of them has no key: it is NULL" in text
 
 
 def test_the_nearest() -> None:
@@ -343,6 +344,46 @@ def test_the_kit_explains_lateness() -> None:
     kit.send(of("b", user="ann"), at="-10 seconds")
     kit.advance("1 second")
     assert "<#1 2025-12-31T23:59:51Z kind='b', user='ann'>: late" in kit.explain()
+
+
+def test_an_event_that_changes_nothing() -> None:
+    """It says so, where no step waits for anything."""
+    pattern = Pattern.begin("a").where("kind = 'a'").not_followed_by("b").where("kind = 'b'")
+    kit = sent(pattern.within("1 minute"), of("a"), of("x"))
+    assert "event 2 (events/0/1): kind 'x'\n    changes nothing\n" in repr(kit.why("ann"))
+
+
+def test_a_step_that_must_not_hold() -> None:
+    """The until of a loop keeps its step from taking an event."""
+    pattern = (
+        Pattern.begin("f")
+        .where("kind IN ('f', 'u')")
+        .times_or_more(1)
+        .until("kind = 'u'")
+        .followed_by("b")
+        .where("kind = 'b'")
+    )
+    text = repr(sent(pattern, of("f"), of("u")).why("ann"))
+    assert "        f: kind = 'u' must not be true, and is: kind is 'u'" in text
+
+
+def test_a_branch() -> None:
+    """A partial match that parts says which number goes on."""
+    pattern = (
+        Pattern.begin("a").where("kind = 'a'").times_or_more(1).followed_by("b").where("kind = 'b'")
+    )
+    text = repr(sent(pattern, of("a"), of("a")).why("ann"))
+    assert "    1 (a) takes it as a; 2 goes on with it\n" in text
+
+
+def test_with_and_without_a_key() -> None:
+    """A key is given where the rule has one, and only there."""
+    kit = RuleTest([pair().rule("keyed", key="user"), pair().rule("whole")])
+    with pytest.raises(ValueError, match="rule keyed has a key: say which"):
+        kit.why(rule="keyed")
+    with pytest.raises(ValueError, match="rule whole has no key: leave it out"):
+        kit.why("ann", rule="whole")
+    assert kit.why(rule="whole").account.key is None
 
 
 def test_which_rule() -> None:

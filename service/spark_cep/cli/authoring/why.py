@@ -108,6 +108,8 @@ def why(
     chosen = _rule(rule, rules, settings)
     if chosen.rule.key and key is None:
         raise ConfigurationError(f"rule {chosen.rule.id} has a key: say which with --key")
+    if key is not None and not chosen.rule.key:
+        raise ConfigurationError(f"rule {chosen.rule.id} has no key: leave --key out")
     replacement = _replacement(chosen, replaced_by, at)
     with ExitStack() as stack:
         of_rule = RuleSet((chosen,))
@@ -157,21 +159,21 @@ def _show_open(
 ) -> None:
     """Print the open partial matches of a key, as of the last committed batch."""
     from spark_cep.cli.job import state_text
-    from spark_cep.pipeline.driver.commands.state_report import read_state
+    from spark_cep.pipeline.driver.commands.state_report import read_key
 
     if settings is None:
         raise ConfigurationError("--open needs the settings of the job: give --config")
     settings = settings.with_checkpoint(checkpoint)
-    report = read_state(settings, key, of_key_alone=True)
-    report.of_key = [each for each in report.of_key or () if rule in (None, each.rule)]
-    plans = state_text.plans_of(settings, report.position.committed)
+    report = read_key(settings, key)
+    partials = [each for each in report.partials if rule in (None, each.rule)]
+    plans = state_text.plans_of(settings, report.batch)
     if as_json:
-        found = [state_text.partial_data(each, plans) for each in report.of_key]
+        found = [state_text.partial_data(each, plans) for each in partials]
         watermark = state_text.moment(report.watermark)
         typer.echo(json.dumps({"watermark": watermark, "partial_matches": found}, indent=2))
     else:
         out.print(f"watermark  {state_text.moment(report.watermark) or 'not yet'}", markup=False)
-        state_text.show_of_key(report, plans, out)
+        state_text.show_of_key(partials, plans, out)
 
 
 def _rule(rule: str | None, rules: Path | None, settings: Settings | None) -> LoadedRule:
