@@ -99,11 +99,13 @@ def test_open_ways() -> None:
 
 def test_a_way_that_is_preferred() -> None:
     """Ways behind the one that matches end with it."""
-    kit = kit_of(12, 11, 13, pattern="A (D | A)+ U")
+    kit = kit_of(12, 11, 13, pattern="A D U | A B B B")
     account = kit.why("X").account
     ended = [each.ending for each in account.partials.values() if each.ending]
-    assert {each.reason for each in ended} <= {EndReason.MATCH, EndReason.PREFERRED}
-    assert [each.result for each in ended if each.reason is EndReason.MATCH] == account.matches
+    assert [each.reason for each in ended] == [EndReason.MATCH, EndReason.PREFERRED]
+    assert [each.result for each in ended] == [*account.matches, None]
+    (match_id,) = account.matches
+    assert ended[1].detail == f"a way of the attempt that is preferred matched: {match_id}"
     assert "ended:" not in kit.explain()
 
 

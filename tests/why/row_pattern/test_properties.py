@@ -29,7 +29,7 @@ from tests.why.running import END, batches, taken
 EVENT = RecordType({"ts": BIGINT, "v": BIGINT, "k": STRING})
 TYPES = RecordTypes((("t", "Event", EVENT),))
 MANY = settings(
-    max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 
@@ -110,10 +110,10 @@ def test_verdicts_are_the_engines(rule: Rule, records: list[Record], ends: bool)
     assert account.matches == ids(engine)
     assert account.timeouts == [each.match_id for each in engine.timeouts if each.key == "k"]
     assert sorted({taken(each.steps) for each in account.open}) == live
-    assert_whole(account, engine)
+    assert_whole(rule, account, engine)
 
 
-def assert_whole(account: Account, engine: Outputs) -> None:
+def assert_whole(rule: Rule, account: Account, engine: Outputs) -> None:
     """Each way begins once and ends once; reasons are those that the engine gives."""
     begun: list[int] = []
     ended: list[int] = []
@@ -123,6 +123,13 @@ def assert_whole(account: Account, engine: Outputs) -> None:
             begun += [number for _, number in turn.took if number != turn.partial]
             ended += [turn.partial] if turn.ending else []
             assert turn.stays or turn.took or turn.ending
+            if turn.ending:
+                events = account.partials[turn.partial].steps.values()
+                first = min(each.time for taken in events for each in taken)
+                over = rule.within.max_ms is not None and first + rule.within.max_ms <= moment.time
+                assert (turn.ending.reason is EndReason.WINDOW) == (
+                    over and turn.ending.reason is not EndReason.MATCH
+                )
             if turn.ending and turn.ending.reason is EndReason.CONTIGUITY and moment.event:
                 # Something stood in the way of each variable that could have come next.
                 assert all(each.unmet for each in turn.passed)

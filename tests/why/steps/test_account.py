@@ -100,6 +100,18 @@ def test_parts_of_a_condition() -> None:
     assert len(found.matches) == 1
 
 
+def test_parts_within_or() -> None:
+    """Of an OR that is true, within what is not, no part stands in the way."""
+    where = "kind = 'b' AND (n > 100 OR (m IS NOT NULL OR k IS NOT NULL) AND n > LAST(a.n))"
+    pattern = Pattern.begin("a").where("kind = 'a'").followed_by("b").where(where)
+    (turn,) = account(sent(pattern, of("a", n=5), of("b", n=4, m=1))).moments[-1].turns
+    (passed,) = turn.passed
+    assert passed.unmet == (
+        Unmet("n > 100", {"n": 4}),
+        Unmet("n > LAST(a.n)", {"n": 4, "LAST(a.n)": 5}),
+    )
+
+
 def reasons(kit: RuleTest) -> list[tuple[EndReason, str]]:
     """The ends of partial matches."""
     ended = [each.ending for each in account(kit).partials.values()]
