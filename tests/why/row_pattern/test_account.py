@@ -109,6 +109,17 @@ def test_a_way_that_is_preferred() -> None:
     assert "ended:" not in kit.explain()
 
 
+def test_ways_that_meet() -> None:
+    """Of ways from which the rest of the pattern is the same, the preferred one goes on."""
+    account = kit_of(12, 11, 10, pattern="(A D D | A B C) U").why("X").account
+    (ending,) = [each.ending for each in account.partials.values() if each.ending]
+    assert ending.reason is EndReason.PREFERRED
+    assert ending.detail == (
+        "a way of the attempt that is preferred goes on from here as this one would"
+    )
+    assert len(account.open) == 1
+
+
 def test_the_limit() -> None:
     """The limit that was reached."""
     kit = kit_of(12, 11, 10, limits="limits: {events: 2}")
