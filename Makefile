@@ -29,8 +29,8 @@ PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-unit test-slow test-bounds test-wheel test-rest test-e2e test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
-.PHONY: chart chart-readme bench bench-quick bench-matcher soak lock clean
+.PHONY: help setup demo test test-unit test-slow test-bounds test-wheel test-rest test-e2e test-others test-waiting test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
+.PHONY: browser test-page chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,19 +71,31 @@ test-bounds: setup ## Run decoding, damaged state, packed columns, results and s
 test-wheel: setup ## Build the wheel, install it beside a user's packages, and use it there
 	$(PY) -m pytest tests/wheel -m "not unit and not slow"
 
-# Two halves that take about as long, beside each other. Each shows its output when it ends.
+# Three parts beside each other: two that take about as long, and one that mostly waits. Each shows its output when
+# it ends.
 test-rest: setup ## Run the tests that need Java, Spark or Kafka
-	$(MAKE) --no-print-directory -j 2 --output-sync=target test-e2e test-others
+	$(MAKE) --no-print-directory -j 3 --output-sync=target test-e2e test-others test-waiting
 
-# Tests of the whole job that the second half takes, so that both take as long.
-BALANCE := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages rights secrets security state_faults state_report)
+# Tests of the whole job that wait for limits and time-outs, and those that the other half takes.
+WAITING := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages how_a_run_ends command_stop)
+BALANCE := $(patsubst %,tests/e2e/test_%.py,cluster rights secrets security state_faults state_report)
+NEITHER := not unit and not slow
 
 test-e2e: setup
-	$(PY) -m pytest tests/e2e -m "not unit and not slow" $(BALANCE:%=--ignore %)
+	$(PY) -m pytest tests/e2e -m "$(NEITHER)" $(patsubst %,--ignore %,$(BALANCE) $(WAITING))
 
-test-others: setup
-	$(PY) -m pytest tests -m "not unit and not slow" --ignore tests/e2e --ignore tests/wheel
-	$(PY) -m pytest $(BALANCE) -m "not unit and not slow"
+test-others: setup browser
+	$(PY) -m pytest tests -m "$(NEITHER)" --ignore tests/e2e --ignore tests/wheel
+	$(PY) -m pytest $(BALANCE) -m "$(NEITHER)"
+
+test-waiting: setup
+	$(PY) -m pytest $(WAITING) -m "$(NEITHER)"
+
+test-page: setup browser ## The page of spark-cep play in Chromium (ARGS=...)
+	$(PY) -m pytest tests/play/test_page.py $(ARGS)
+
+browser: ## Install Chromium for the tests of that page, where apt-get may
+	@bash .ci/browser/install
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
 	.venv/bin/ruff check .
@@ -91,7 +103,7 @@ lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	$(IMAGE_TOOLS)/bin/hadolint Dockerfile
-	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart $(CHART_TOOLS)/install $(KUBERNETES_TOOLS)/install image/*.sh
+	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart .ci/browser/install $(CHART_TOOLS)/install $(KUBERNETES_TOOLS)/install image/*.sh
 
 test-spark-sql: setup ## Compare every function and operator with Spark's, by many values (ARGS='--values 2000 --seed 7')
 	$(PY) -m tests.pattern.expressions.test_spark_agreement $(ARGS)

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
+from bench import backtest as of_files
 from bench import cliffs as by_kinds
 from bench import cost as by_events
 from bench import history
@@ -194,6 +195,29 @@ def cost(
         raise typer.BadParameter(str(error), param_hint="--only") from error
     counts = events or [100, 1_000, 10_000, 100_000]
     for line in by_events.table(by_events.cost(shape, counts) for shape in shapes):
+        typer.echo(line)
+
+
+@app.command()
+def backtest(
+    events: Events = 3_000_000,
+    runs: Runs = 3,
+    cores: Annotated[
+        list[int] | None, typer.Option(min=1, help="Cores on Spark; again for more. [1, 2]")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A format, as Avro; again for more. [all]")
+    ] = None,
+) -> None:
+    """Back-tests of files of log-ins: each format on one core, and on Spark by cores."""
+    wanted = [each for each in of_files.KINDS if not only or each in only]
+    if unknown := {*(only or ())} - {*of_files.KINDS}:
+        allowed = ", ".join(of_files.KINDS)
+        raise typer.BadParameter(f"there is no {min(unknown)}; allowed: {allowed}")
+    folder = (_WORK / "bench-backtest").resolve()
+    with _told():
+        found = [*of_files.backtest(folder, events, wanted, runs, cores or [1, 2], _say)]
+    for line in of_files.table(found):
         typer.echo(line)
 
 

@@ -79,6 +79,7 @@ STEPS: Sequence[Shape] = (
     Shape("loop-consecutive", _loop(more="times: 3+, loop: consecutive")),
     Shape("loop-skip-past", _loop() + "after_match: skip_past_last_event\n", _kinds("aaaaaaab")),
     Shape("loop-no-window", _steps(f"where: \"kind = 'a'\", {_GREEDY}", rest=""), closing=_OPENING),
+    Shape("loop-window", _steps(f"where: \"kind = 'a'\", {_GREEDY}", rest="within: 1 hour\n")),
     Shape("sum", _loop("SUM(a.v) < 1000000000")),
     Shape("average", _loop("COALESCE(AVG(a.amount), 0) < 5")),
     Shape("spread", _loop("COALESCE(STDDEV(a.amount), 0) < 5")),

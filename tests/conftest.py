@@ -32,7 +32,7 @@ CLASSES = ROOT / ".work" / "classes"
 
 
 #: What a test may need that a unit test does without.
-NEEDS = ("kafka", "spark", "docker", "java", "wheel")
+NEEDS = ("kafka", "spark", "docker", "java", "browser", "wheel")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -112,8 +112,10 @@ class _KernelRunner:
         for findings in run:
             matches += len(findings.match_key)
             timeouts += len(findings.timeout_key)
-        self._held = run.held
-        self._events = events.take(run.kept_events)
+        self._held, kept = run.held, np.unique(run.held.events)
+        self._events, numbers = events.take(kept), np.zeros(len(events), np.int64)
+        numbers[kept] = np.arange(len(kept))
+        self._held.renumber(np.arange(int(self._held.instances["key"].max(initial=0)) + 1), numbers)
         return Counts(matches, timeouts)
 
 

@@ -13,7 +13,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from examples.demo.expected import Counts
-from spark_cep.codecs.output.outputs import EVENT_TIME_HEADER, TOPIC_HEADER, WATERMARK_HEADER
+from spark_cep.codecs.output.outputs import TOPIC_HEADER
 from spark_cep.errors import StartError
 
 Kind = Literal["match", "timeout", "late", "dead letter"]
@@ -111,9 +111,3 @@ def count(counts: Counts, arrival: Arrival) -> None:
         counts.late[arrival.headers[TOPIC_HEADER]] += 1
     else:
         counts.dead_letters[value["reason"]] += 1
-
-
-def lateness(arrival: Arrival) -> tuple[int, int]:
-    """Event time of a late event, and how far the watermark was past it, in milliseconds."""
-    time = int(arrival.headers[EVENT_TIME_HEADER])
-    return time, int(arrival.headers[WATERMARK_HEADER]) - time

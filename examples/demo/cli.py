@@ -24,7 +24,14 @@ def start(interruption: Interruption) -> None:
 
     @app.command(help="Run the demo: broker, registry and the job on this machine, with a stream.")
     def demo(
-        keep: Annotated[bool, typer.Option("--keep", help="Leave the files of the run.")] = False,
+        keep: Annotated[
+            bool,
+            typer.Option(
+                "--keep",
+                help="Leave the files of the run, and broker and registry running until Ctrl-C, to"
+                " try rules of your own against them.",
+            ),
+        ] = False,
         verbose: Annotated[
             bool, typer.Option("--verbose", help="Say where each process writes its log.")
         ] = False,

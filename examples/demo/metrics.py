@@ -27,6 +27,8 @@ class Progress:
     batches: int = 0
     restarts: int = 0
     watermark: int | None = None
+    #: Events that were read and wait for the watermark.
+    waiting: int = 0
     #: By id of each rule that is active, the first batch under it.
     rules: Mapping[str, int] = field(default_factory=dict)
 
@@ -48,7 +50,7 @@ class JobPages:
             return None
         active = {
             each["id"]: each["since_batch"]
-            for each in json.loads(rules)
+            for each in json.loads(rules)["rules"]
             if each["state"] == "active"
         }
         return replace(read_progress(text), rules=active)
@@ -81,5 +83,6 @@ def read_progress(text: str) -> Progress:
         late=by_topic(names.LATE_EVENTS.name),
         batches=total(names.BATCHES.name),
         restarts=total(names.QUERY_RESTARTS.name),
+        waiting=total(names.EVENTS_WAITING.name),
         watermark=round(watermark[0] * 1000) if watermark and watermark[0] else None,
     )

@@ -20,7 +20,6 @@ from examples.demo.expected import expected
 from examples.demo.feed import Encoder, Feed, producer_settings
 from examples.demo.interruption import InterruptedDemo, Interruption
 from examples.demo.job import Job
-from examples.demo.lines import line
 from examples.demo.metrics import JobPages, Progress
 from examples.demo.scenes import waves
 from examples.demo.screen import Screen, Status
@@ -28,6 +27,7 @@ from examples.demo.servers import Servers, servers
 from examples.demo.stream import TOPICS
 from examples.demo.summary import Result, tables
 from examples.embedded.process import free_ports
+from spark_cep.cli.job.result_line import line
 from spark_cep.errors import SparkCepError, StartError
 from supply_chain.errors import DependencyError
 
@@ -38,8 +38,13 @@ _QUIET_SECONDS = 2.0
 _PATIENCE_SECONDS = 45.0
 _METRICS_EVERY_SECONDS = 0.4
 _POLL_SECONDS = 0.1
+_LOOK_SECONDS = 1.0
 _COPIED = "rules"
 _MARK = ".spark-cep-demo"
+_WAITING = (
+    "results come when the watermark has passed their events; newer events move it, so those read"
+    " last wait"
+)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,8 @@ def _demo(options: Options, screen: Screen, interruption: Interruption) -> int:
         except InterruptedDemo:
             screen.say("interrupted; stopping everything")
             raise
-    interruption.check()
+    if not options.keep:
+        interruption.check()
     screen.say("registry and broker stopped")
     return code
 
@@ -131,7 +137,40 @@ def _steps(options: Options, screen: Screen, interruption: Interruption, stack: 
     screen.say(f"the job stopped, exit code {exit_code}, {time.monotonic() - began:.1f} s")
     if exit_code != 0:
         raise StartError(f"the job should have stopped with exit code 0; see {job.log}")
+    if options.keep:
+        _keep(options, up, config, screen, interruption)
     return code
+
+
+def _keep(
+    options: Options, up: Servers, config: Path, screen: Screen, interruption: Interruption
+) -> None:
+    """Tell how to try rules of one's own, and wait for Ctrl-C."""
+    for said in commands_to_try(_shown(config), _shown(options.folder / _COPIED)):
+        screen.say(said)
+    screen.say("broker and registry run until Ctrl-C", style="bold")
+    try:
+        while True:
+            up.check()
+            interruption.sleep(_LOOK_SECONDS)
+    except InterruptedDemo:
+        # That is how it is meant to end.
+        return
+
+
+def commands_to_try(config: str, rules: str) -> Iterator[str]:
+    """Yield commands for a rule of one's own over the events of the demo; paths in variables start
+    at the configuration's folder."""
+    yield f"look at what came out:   spark-cep tail --config {config} --from beginning --no-follow"
+    yield f"and at what is set:      spark-cep config show --config {config} --given"
+    yield f"change a rule, as:       {rules}/brute-force.yaml"
+    yield f"check it:                spark-cep check {rules} --config {config}"
+    yield f"run it over the topics:  spark-cep backtest --rules {rules} --config {config}"
+    yield (
+        "or as a job of its own:  SPARK_CEP__STATE__CHECKPOINT=own"
+        " SPARK_CEP__OUTPUTS__TRANSACTIONAL_ID_PREFIX=own"
+        f" spark-cep run --config {config}"
+    )
 
 
 def _stream(
@@ -145,6 +184,7 @@ def _stream(
 ) -> Result:
     """Produce everything and read what comes of it."""
     screen.say(f"the job is ready; metrics at {pages.address}/metrics")
+    screen.say(_WAITING)
     arrivals = Arrivals(up.broker.bootstrap, up.registry.url)
     producer = Producer(producer_settings(up.broker.bootstrap))
     feed = Feed(waves(), producer, encoder, list(TOPICS), interruption, rules)

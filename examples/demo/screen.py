@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from examples.demo.expected import Counts
-from examples.demo.lines import Line, clock
 from examples.demo.metrics import Progress
+from spark_cep.cli.job.result_line import Line, clock
 
 _STYLES = {"match": "green", "timeout": "yellow", "late": "magenta", "dead letter": "red"}
 _PLAIN_EVERY_SECONDS = 5.0
@@ -113,7 +113,7 @@ def one_line(status: Status) -> str:
         f"wave {status.wave}, produced {status.sent.total()}, read {progress.read.total()},"
         f" matches {found.matches.total()}, timeouts {found.timeouts.total()},"
         f" late {found.late.total()}, dead letters {found.dead_letters.total()},"
-        f" watermark {_watermark(progress)}"
+        f" watermark {_watermark(progress)}, {progress.waiting} events wait for it"
     )
 
 
@@ -135,8 +135,8 @@ def _panel(status: Status, seconds: float) -> RenderableType:
     )
     job = (
         ("watermark", _watermark(progress)),
-        ("batches", str(progress.batches)),
-        ("new plans", str(progress.restarts)),
+        ("events that wait for it", str(progress.waiting)),
+        ("batches, new plans", f"{progress.batches}, {progress.restarts}"),
         ("wave", f"{status.wave}, {seconds:.0f} s"),
     )
     for (topic, sent), (name, number, style), (what, value) in zip(

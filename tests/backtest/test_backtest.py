@@ -11,7 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
+from spark_cep.backtest import example_accounts, replay
+from spark_cep.backtest.unpaired import NEW, OLD, Compared, Unpaired
 from spark_cep.cli.main import app
+from spark_cep.model import Coordinates
+from spark_cep.recorded import avro_files, merging
+from spark_cep.runner.batch import BatchResults
+from spark_cep.runner.runner import Runner
 from tests.recorded.files import FORMS, RULE, START, iso, login, logins
 
 ABSENT = """\
@@ -153,6 +159,8 @@ def test_unexpected_results_may_be_there(policy: str, files: Path) -> None:
         ("expect: [{rule: fails, matches: many}]", "a least number as 2+"),
         ("expected: []", "unknown key `expected`"),
         ("expect: [{rule: fails, matches: 1, timeouts: 1}]", "either matches or timeouts"),
+        ("expect: [{rule: fails, matches: 4..2}]", "ends before it begins"),
+        ("expect: [{rule: fails, measures: {sums: 1}}]", "did you mean `sum`?"),
     ],
 )
 def test_wrong_expectations(text: str, message: str, files: Path) -> None:
@@ -177,9 +185,69 @@ def test_comparison(files: Path) -> None:
     assert (fails["both"], fails["only_old"], fails["only_new"]) == (0, 3, 3)
     assert fails["examples"]["only_old"][0]["events"] == {"fail": 3, "ok": 1}
     assert (quiet["both"], quiet["only_old"], quiet["only_new"]) == (8, 0, 0)
+    lacks = fails["examples"]["only_old"][0]["why"]
+    assert lacks[0].startswith("partial match ")
+    assert "and ended, match: complete" in lacks[0]
     text = backtest("--compare", "sums.yaml").stdout
     assert "sum 4.0 → 2.0" in text
     assert "it is gone" in text
+
+
+def test_a_comparison_in_bounded_memory(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results that the other side finds in another batch are paired in the end; of many keys the
+    first ones are told of, and of one with many events it is said."""
+    monkeypatch.setattr(merging, "_ROWS", 4)
+    monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 2)
+    monkeypatch.setattr(example_accounts, "_MOST_EVENTS", 3)
+    Path("none.yaml").write_text(RULE.replace("kind = 'ok'", "kind = 'never'"), "utf-8")
+    found: Any = json.loads(backtest("--compare", "rules.yaml", "--json").stdout)
+    assert [(each["both"], each["only_new"]) for each in found["rules"]] == [(3, 0), (8, 0)]
+    found = json.loads(backtest("--compare", "none.yaml", "--json").stdout)
+    examples = found["rules"][0]["examples"]["only_old"]
+    assert [each["why"][:1] for each in examples] == [
+        ["the key has more than 3 events: ask `spark-cep why` of it"],
+        ["the key has more than 3 events: ask `spark-cep why` of it"],
+        [],
+    ]
+
+
+def test_results_that_come_at_other_times_are_paired() -> None:
+    """And those that never come are alone, the first ones at hand."""
+    unpaired = Unpaired()
+    results = [
+        Compared(
+            "match", f"r{n % 2}", "k", n, 100 - n, (("a", (Coordinates("t", 0, n),)),), {"m": n}
+        )
+        for n in range(50)
+    ]
+    by_id = [(str(each.start), each) for each in results]
+    unpaired.add(OLD, by_id[:10])
+    unpaired.add(NEW, by_id[5:20])
+    unpaired.add(OLD, by_id[30:])
+    unpaired.add(NEW, [])
+    unpaired.end()
+    pairs = sorted(unpaired.pairs(), key=lambda pair: pair[0].start)
+    assert pairs == [(each, each) for each in results[5:10]]
+    assert [unpaired.count(f"r{n}", side) for n in (0, 1) for side in (OLD, NEW)] == [13, 5, 12, 5]
+    assert unpaired.first("r0", OLD, 2) == [results[48], results[46]]
+    unpaired.close()
+
+
+def test_the_cost_of_a_rule_is_that_of_its_events(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The matcher's code is compiled, or loaded, before the first event."""
+    begun: list[str] = []
+    monkeypatch.setattr(replay, "prepare_steps", lambda: begun.append("code"))
+
+    def apply(*_: object) -> BatchResults:
+        begun.append("batch")
+        return BatchResults()
+
+    monkeypatch.setattr(Runner, "apply", apply)
+    backtest()
+    assert begun[:2] == ["code", "batch"]
+    assert begun.count("code") == 1
 
 
 def test_wrong_use(files: Path) -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_cep.backtest.on_spark import SparkReplay, _Job
+from spark_cep.backtest.on_spark import SparkReplay
 from spark_cep.backtest.replay import OpenMatches, Replay, ReplayedBatch
-from spark_cep.recorded import avro_files, events
+from spark_cep.backtest.stages.matching import matching_of
+from spark_cep.backtest.stages.reading import Failed, Reading, Told, shares_of
+from spark_cep.errors import ConfigurationError
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError
+from spark_cep.recorded import avro_files, line_files, merging
 from spark_cep.recorded.opening import open_events
 from spark_cep.rules.rule_set import assemble
 from spark_cep.runner.batch import RunSettings
@@ -46,25 +52,78 @@ def summary(found: list[ReplayedBatch], still: OpenMatches) -> Any:
     }
 
 
-def test_the_stages(replay: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the number of tasks; jobs and results can be pickled."""
-    monkeypatch.setattr(events, "_ROWS", 20)
-    monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 5)
-    expected = summary([*replay.run()], replay.open_matches())
-    assert (len(expected["matches"]), len(expected["letters"]), expected["records"]) == (30, 1, 124)
-    job = _Job(replay.events.snapshot(), replay.plan_text, SETTINGS, "wait", 3, True)
-    job = pickle.loads(pickle.dumps(job))
-    packed = sorted((row for n in range(3) for row in job.packed([n])), key=lambda row: row[0])
+def on_stages(replay: Replay, tasks: int) -> Any:
+    """The two stages, task by task, in the order that Spark gives to their elements."""
+    shares = shares_of(replay.events.recordings, tasks)
+    reading = Reading(
+        replay.events.snapshot(), replay.plan_text, replace(SETTINGS, key_groups=tasks)
+    )
+    reading = pickle.loads(pickle.dumps(reading))
+    packed = [each for share in shares for each in reading.packed(share)]
+    told = [each for each in packed if isinstance(each, Told)]
+    # Tasks end in any order.
+    matching = matching_of(reading, told[::-1], "wait", tasks, True)
+    matching = pickle.loads(pickle.dumps(matching))
+    others = [each for each in packed if not isinstance(each, Told)]
+    keyed = sorted(matching.keyed(others[::-1]), key=lambda each: each[0])
     found: list[ReplayedBatch] = []
     still = OpenMatches()
-    for task in range(3):
-        mine = [(key, packet) for key, packet in packed if key[1] % 3 == task]
-        for each in pickle.loads(pickle.dumps([*job.matched(mine)])):
+    for task in range(tasks):
+        mine = [(key, packet) for key, packet in keyed if key[1] == task]
+        for each in pickle.loads(pickle.dumps([*matching.matched(task, mine)])):
             if isinstance(each, OpenMatches):
                 still.add(each)
             else:
                 found.append(each)
-    assert summary(found, still) == expected
+    return summary(found, still)
+
+
+@pytest.mark.parametrize("tasks", [1, 3, 7])
+def test_the_stages(tasks: int, replay: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of tasks, and of parts of a file; stages and results can be pickled."""
+    monkeypatch.setattr(merging, "_ROWS", 20)
+    monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 5)
+    monkeypatch.setattr(line_files, "BYTES_TOGETHER", 300)
+    expected = summary([*replay.run()], replay.open_matches())
+    assert (len(expected["matches"]), len(expected["letters"]), expected["records"]) == (30, 1, 124)
+    assert len(expected["late"]) == 1
+    assert on_stages(replay, tasks) == expected
+
+
+def test_each_piece_is_read_and_decoded_by_one_task(
+    replay: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All shares together have each record once; a file that is much larger than others is cut."""
+    monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 5)
+    monkeypatch.setattr(line_files, "BYTES_TOGETHER", 300)
+    shares = shares_of(replay.events.recordings, 2)
+    assert len(shares) > 2
+    seen: Counter[tuple[str, int]] = Counter()
+    for share in shares:
+        for part in share:
+            for piece in replay.events.pieces(part.of, SETTINGS):
+                records = piece.content.records
+                if records is not None:
+                    seen.update((records.topic, offset) for offset in records.offset.tolist())
+    assert (sum(seen.values()), set(seen.values())) == (123, {1})
+
+
+def test_what_cannot_be_read_is_told_by_the_driver(tmp_path: Path) -> None:
+    """As in one process."""
+    FORMS["avro"](tmp_path / "a.avro", logins(3))
+    data = (tmp_path / "a.avro").read_bytes()
+    opened = open_events([], [str(tmp_path)])
+    replay = Replay(assemble(rules(RULE)), opened, SETTINGS)
+    (tmp_path / "a.avro").write_bytes(data[:-20])
+    reading = Reading(opened.snapshot(), replay.plan_text, SETTINGS)
+    (share,) = shares_of(opened.recordings, 1)
+    *_, failed = pickle.loads(pickle.dumps([*reading.packed(share)]))
+    with pytest.raises(
+        ConfigurationError, match=r"a\.avro: the block behind byte \d+ cannot be read"
+    ):
+        raise failed.raised()
+    new = NewSchemasError(["7", "8"])
+    assert str(Failed(NewSchemasError, str(new)).raised()) == str(new)
 
 
 @pytest.mark.spark

@@ -21,6 +21,8 @@ NOT_SHOWN = {
     "spark_cep_watermark_timestamp_seconds": "shown as its delay",
     "spark_cep_last_batch_timestamp_seconds": "an alert",
     "spark_cep_events_waiting": "an alert",
+    "spark_cep_watermark_unmoved_seconds": "for the commands of alerts; also on /rules",
+    "spark_cep_watermark_held_info": "for the commands of alerts; also on /rules",
     "spark_cep_watermark_ahead_seconds": "an alert",
     "spark_cep_records_lost_total": "an alert",
     "spark_cep_output_bytes_total": "records are shown",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,13 +13,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import typer
 from rich.console import Console
 
 from examples.demo.interruption import InterruptedDemo, Interruption
-from examples.demo.run import Options, run
+from examples.demo.run import Options, _keep, commands_to_try, run
 from examples.demo.screen import Screen
+from spark_cep.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / ".work" / "jars"
@@ -98,6 +103,7 @@ def test_the_demo_comes_to_its_results(tmp_path: Path) -> None:
         assert code == 0, demo.output
         assert "all 43 results are as expected" in demo.output
         assert "the job stopped, exit code 0" in demo.output
+        assert "newer events move it" in demo.output
         rows = {line[:36].strip(): line[36:].split() for line in demo.output.splitlines()}
         assert rows["all"] == ["536", "536", "2", "4"]
         assert rows["log-anomaly: matches"] == ["15", "15", "ok"]
@@ -206,3 +212,29 @@ def test_a_signal_ends_a_wait() -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def test_what_is_kept_can_be_tried() -> None:
+    """Each command that the demo tells is one, with its options; Ctrl-C is how it ends."""
+    program: Any = typer.main.get_command(app)
+    told = list(commands_to_try("demo/config.yaml", "demo/rules"))
+    parsed = []
+    for line in told:
+        words = shlex.split(line.partition(":  ")[2])
+        if "spark-cep" not in words:
+            continue
+        name, *given = words[words.index("spark-cep") + 1 :]
+        command = program.commands[name]
+        if hasattr(command, "commands"):
+            command, given = command.commands[given[0]], given[1:]
+        with command.make_context(name, given):
+            parsed.append(name)
+    assert parsed == ["tail", "config", "check", "backtest", "run"]
+    out, interruption = StringIO(), Interruption()
+    interruption._note(signal.SIGINT, None)
+    servers: Any = SimpleNamespace(check=lambda: None)
+    options = Options(Path("demo"), JARS, JARS)
+    screen = Screen(console=Console(file=out, width=200))
+    _keep(options, servers, Path("demo/config.yaml"), screen, interruption)
+    assert "broker and registry run until Ctrl-C" in out.getvalue()
+    assert "spark-cep tail --config demo/config.yaml" in out.getvalue()

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from examples.demo.arrivals import Arrival, count
 from examples.demo.expected import Counts
-from examples.demo.lines import clock, line
 from examples.demo.metrics import Progress, read_progress
 from examples.demo.screen import Screen, Status, one_line
 from examples.demo.summary import Result, tables
+from spark_cep.cli.job.result_line import clock, line
 
 NINE = datetime(2025, 3, 3, 9, tzinfo=UTC)
 
@@ -197,9 +197,9 @@ def test_progress_in_one_line() -> None:
     status = Status(
         "2/6",
         Counter(logs=7),
-        Progress(read=Counter(logs=5), watermark=int(_at(40).timestamp() * 1000)),
+        Progress(read=Counter(logs=5), watermark=int(_at(40).timestamp() * 1000), waiting=3),
     )
     assert one_line(status) == (
         "wave 2/6, produced 7, read 5, matches 0, timeouts 0, late 0, dead letters 0,"
-        " watermark 09:00:40"
+        " watermark 09:00:40, 3 events wait for it"
     )

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_cep.cli.main import app
-from spark_cep.config import Observability
+from spark_cep.config import Observability, Settings
 from spark_cep.observability import metric_names
 from tests.chart.files import alerts
 from tests.docs.logs_page import events
@@ -45,6 +45,13 @@ def test_each_alert_has_both_forms() -> None:
 def test_commands_name_what_there_is(line: str) -> None:
     """In either form."""
     program, *words = shlex.split(line.partition(" | ")[0])
+    if program.startswith("SPARK_CEP__"):
+        name, _, value = program.partition("=")
+        section, setting = name.lower().split("__")[1:]
+        settings = Settings.model_fields[section].annotation
+        assert settings is not None
+        assert getattr(settings.model_validate({setting: value}), setting)
+        program, *words = words
     pattern = re.search(r"grep (?:-E )?'(.+?)'", line)
     if pattern is not None and "metrics" in line:
         prefix, _, names = pattern[1].replace("_(sum|count)", "").partition("(")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from io import BytesIO
 from typing import Any, ClassVar, NamedTuple, cast
@@ -12,7 +14,8 @@ from typing import Any, ClassVar, NamedTuple, cast
 import fastavro
 from confluent_kafka import Message
 
-from spark_cep.codecs.output.fields import Contract
+from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType
+from spark_cep.codecs.output.fields import Record as TableRecord
 from spark_cep.codecs.output.outputs import KIND_HEADER
 from spark_cep.codecs.output.schemas import schema_text
 from tests.kafka_access import KafkaAccess
@@ -129,6 +132,26 @@ def _plain(schema: Any) -> Any:
     return [_plain(part) for part in schema] if isinstance(schema, list) else schema
 
 
+def of_json(contract: Contract, value: bytes) -> dict[str, Any]:
+    """A record in JSON, with times as numbers and bytes, as it would be in Avro."""
+    return _of_json(RECORDS[contract], json.loads(value))
+
+
+def _of_json(record: TableRecord, given: Mapping[str, Any]) -> dict[str, Any]:
+    assert [*given] == [field.name for field in record.fields]
+    found = {}
+    for field in record.fields:
+        value = given[field.name]
+        if isinstance(field.type, TableRecord):
+            value = [_of_json(field.type, each) for each in value]
+        elif field.type is FieldType.TIME:
+            value = round(datetime.fromisoformat(value).timestamp() * 1000)
+        elif field.type is FieldType.OPTIONAL_BYTES and value is not None:
+            value = b64decode(value)
+        found[field.name] = value
+    return found
+
+
 def _record(message: Message) -> Record:
     value = message.value()
     # Those of records that were read are bytes.
@@ -138,6 +161,8 @@ def _record(message: Message) -> Record:
     if kind != "late":
         contract = cast("Contract", kind)
         assert value is not None
+        if value[:1] == b"{":
+            return Record(message.key(), value, headers, of_json(contract, value))
         assert value[:1] == b"\x00", "an output record without the registry's framing"
         body = fastavro.schemaless_reader(BytesIO(value[5:]), _schema(contract), None)
     return Record(message.key(), value, headers, body)

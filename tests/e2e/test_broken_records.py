@@ -1,4 +1,5 @@
-"""Records that cannot be processed: each gets its reason, and everything after it is processed."""
+"""Records that cannot be processed: each gets its reason, and everything after it is processed.
+Dead letters are in JSON here, and in Avro everywhere else."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def scenario(
     offsets = scenario.send("events", *(each for each, _ in records))
     sent.update(zip(offsets, records, strict=True))
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
-    scenario.run()
+    scenario.run(outputs={"formats": {"dead_letters": "json"}})
     return scenario
 
 

@@ -174,6 +174,29 @@ def test_what_is_no_dead_letter(kafka: KafkaAccess, registry: str, tmp_path: Pat
         assert why in warning
 
 
+def test_tail_shows_them_too(letters: Letters) -> None:
+    """From the beginning to the end as it is now, decoded; committed ones alone; by rule."""
+    words = ["tail", "--config", str(letters.config), "--from", "beginning", "--no-follow"]
+    done = CliRunner().invoke(app, [*words, "--json"])
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(each["value"]["offset"] for each in found) == list(range(RECORDS))
+    assert {(each["kind"], each["topic"], each["key"]) for each in found} == {
+        ("dead_letter", letters.topic, "u1")
+    }
+    assert "waiting for topics that do not exist yet: cep.matches" in done.stderr
+    by_rule = CliRunner().invoke(app, [*words, "--kind", "dead-letter", "--rule", "a", "-q"])
+    assert by_rule.stderr == ""
+    assert sorted(line.split(": ")[0].split()[-1] for line in by_rule.stdout.splitlines()) == [
+        "17)", "27)", "37)", "7)",
+    ]  # fmt: skip
+    none = CliRunner().invoke(app, [*words, "--key", "u2"])
+    assert (none.exit_code, none.stdout) == (0, "")
+    late = CliRunner().invoke(app, [*words, "--kind", "late"])
+    assert late.exit_code == ExitCode.CONFIGURATION
+    assert "outputs.topics: none of cep.late exists" in late.stderr
+
+
 def test_no_such_topic(kafka: KafkaAccess, registry: str, tmp_path: Path) -> None:
     """It says so, with setting and brokers, and makes none."""
     nothing = Letters(kafka, registry, tmp_path)

@@ -100,7 +100,7 @@ def test_it_answers_over_http_while_it_runs(restarted: Command) -> None:
     assert restarted.page("/livez")[0] == 200
     status, rules = restarted.page("/rules")
     assert status == 200
-    shown = [(rule["id"], rule["version"], rule["state"]) for rule in json.loads(rules)]
+    shown = [(rule["id"], rule["version"], rule["state"]) for rule in json.loads(rules)["rules"]]
     assert shown == [("ab", 1, "active"), ("abc", 1, "active")]
     status, metrics = restarted.page("/metrics")
     assert status == 200

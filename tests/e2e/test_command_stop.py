@@ -191,7 +191,8 @@ def test_signals_at_start_and_idle(scenario: Scenario) -> None:
 
 
 def test_waiting_for_kafka_at_start(scenario: Scenario) -> None:
-    """Alive, not ready, and it says for what; a signal ends the wait, and so does its limit."""
+    """Alive, not ready, and it says for what; Ctrl-C ends the wait, without a traceback, and so
+    does its limit."""
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
     Stream(scenario)
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
@@ -203,9 +204,11 @@ def test_waiting_for_kafka_at_start(scenario: Scenario) -> None:
         assert nobody in json.loads(text)["reason"]
         assert "refused" in json.loads(text)["reason"]
         assert command.page("/livez")[0] == 200
-        command.signal(signal.SIGTERM)
+        command.signal(signal.SIGINT)
         # Kafka's client waits ten seconds for an answer.
         assert command.wait(6.0) == ExitCode.DONE
+    said = command.log.read_text("utf-8")
+    assert [trace for trace in ("Traceback", "Exception in thread") if trace in said] == []
     document["lifecycle"] = {"startup_limit": "1 second", "backoff": "100 ms"}
     with running(scenario.folder, document) as command:
         assert command.wait() == ExitCode.KAFKA_UNAVAILABLE

@@ -114,7 +114,7 @@ def job(new_scenario: Callable[[], Scenario], kafka: KafkaAccess) -> Job:
     stream.send(*sent)
     health = Health(60_000)
     with scenario.running(source=source, observability=observability) as service:
-        server = HealthServer("127.0.0.1", 0, health, scenario.metrics.registry, service.rules)
+        server = HealthServer("127.0.0.1", 0, health, scenario.metrics.registry, service.rules_page)
         server.start()
 
         def scrape() -> Page:

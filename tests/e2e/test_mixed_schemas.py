@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -10,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from spark_cep.codecs.registry.framing import frame
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import MICROS, MILLIS, field, record
@@ -129,6 +131,17 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
         datum = {"id": "m", "ts": at(number) * 1000 + 999}
         scenario.send("micros", Sent(scenario.avro(micros, datum)))
     scenario.send("micros", Sent(scenario.avro(micros, {"id": "end", "ts": at(1000) * 1000})))
+    schema = scenario.folder / "line.avsc"
+    schema.write_text(json.dumps(record("e2e.Line", id="string", ts=MICROS, n="long")), "utf-8")
+    scenario.input("lines", format="json", reader_schema={"file": str(schema)})
+    lines = [
+        b'{"id": "j", "ts": %d, "n": 1, "more": [{}]}' % (at(0) * 1000 + 999),
+        # Under an id that no registry has.
+        frame(987_654, b'{"n": 2, "id": "\\u006a", "ts": "2023-11-14T22:13:21.000999Z"}'),
+        b'{"id": "end", "ts": %d, "n": 3}' % (at(1000) * 1000),
+    ]
+    scenario.send("lines", *map(Sent, lines))
+    scenario.rule(_rule("lines", "lines", where="n < 3"))
     for number, condition in enumerate(CONDITIONS):
         scenario.rule(_rule(f"condition-{number}", "events", where=condition))
     for number, condition in enumerate(LOOK_BACKS):
@@ -184,6 +197,11 @@ def test_values_are_emitted_in_their_public_form(outputs: Outputs) -> None:
 def test_event_time_in_micros_is_cut_to_millis(outputs: Outputs) -> None:
     """The time of an event with microseconds is the millisecond that it falls into."""
     assert outputs.of("micros")[0] == [found("micros", "m", at(n), s=n) for n in range(2)]
+
+
+def test_a_topic_of_json_beside_those_of_avro(outputs: Outputs) -> None:
+    """With a schema id in front, or without; in the same job."""
+    assert outputs.of("lines")[0] == [found("lines", "j", at(n), s=n) for n in range(2)]
 
 
 def test_no_event_is_a_dead_letter(outputs: Outputs) -> None:

@@ -20,7 +20,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from pyspark.sql import SparkSession
 
 from examples.embedded import EmbeddedBroker
-from spark_cep.errors import ConfigurationError, RuleSetError, SparkCepError
+from spark_cep.config import Settings
+from spark_cep.errors import ConfigurationError, RuleSetError, SparkCepError, StartError
+from spark_cep.pipeline.driver.commands.kafka_checks import check_rights, check_transactions
 from spark_cep.rules.overrides import Override, write_override
 from spark_cep.rules.sources.configured import source_of
 from tests.conftest import JARS
@@ -166,3 +168,39 @@ def test_rights_for_rules(broker: EmbeddedBroker) -> None:
     # Who reads rules, or what is decided about them, may not write either.
     with pytest.raises(ConfigurationError, match=r"topic rules: .* refused: .*(?i:authoriz)"):
         write_override(job.kafka, topic, "a", Override())
+
+
+def test_doctor_names_the_rights_that_are_missing(broker: EmbeddedBroker) -> None:
+    """Each with its topic, group or prefix, and nothing once they are granted."""
+    admin, topic, group = broker.admin(), "doctor-input", "doctor-group"
+    broker.create_topics({topic: 1, "cep.doctor": 1})
+    job = Settings.model_validate(
+        {
+            "kafka": _kafka(broker),
+            "inputs": {"i": {"topics": [topic]}},
+            "source": {"consumer_group": group},
+            "outputs": {
+                "topics": {"matches": "cep.doctor"},
+                "transactional_id_prefix": "examined",
+                "create_topics": {"enabled": False},
+            },
+            "state": {"checkpoint": "/c"},
+        }
+    )
+    existing = [topic, "cep.doctor"]
+    with pytest.raises(StartError) as raised:
+        check_rights(job, [topic], existing, 20)
+    assert str(raised.value) == (
+        "rights are missing: topic doctor-input: Read; topic cep.doctor: Write; consumer group"
+        " examined.commit-markers: Read; consumer group doctor-group: Read; grant them"
+        " (docs/security.md, Rights in Kafka)"
+    )
+    with pytest.raises(StartError, match="transactional ids with the prefix examined-"):
+        check_transactions(job, 20)
+    _grant(admin, TOPIC, topic, READ, DESCRIBE)
+    _grant(admin, TOPIC, "cep.doctor", WRITE, DESCRIBE)
+    for each in ("examined.commit-markers", group):
+        _grant(admin, GROUP, each, READ, DESCRIBE)
+    _grant(admin, TRANSACTION, "examined-", WRITE, DESCRIBE, pattern=PREFIX)
+    assert check_rights(job, [topic], existing, 20) == "2 topics, 2 consumer groups"
+    assert check_transactions(job, 20) == "ids with the prefix examined-"

@@ -155,13 +155,11 @@ REFUSALS: dict[str, tuple[Make, type[SparkCepError], str]] = {
 def test_a_refusal_names_the_setting(
     scenario: Scenario,
     secure: SecureBroker,
-    monkeypatch: pytest.MonkeyPatch,
     section: Make,
     kind: type[SparkCepError],
     said: str,
 ) -> None:
     """At once, without waiting for what does not pass, and without the secret."""
-    monkeypatch.setattr("spark_cep.pipeline.driver.kafka.cluster._SECONDS", 2.0)
     with pytest.raises(kind, match=said) as refused:
         scenario.run(kafka=section(secure))
     told = f"{refused.value} {refused.value.__cause__}"

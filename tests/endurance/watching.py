@@ -74,7 +74,7 @@ class Watcher(threading.Thread):
 
     def _look_at_rules(self) -> None:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/rules", timeout=5) as answer:
-            rows: list[dict[str, Any]] = json.load(answer)
+            rows: list[dict[str, Any]] = json.load(answer)["rules"]
         now = time.time()
         states = {(row["id"], row.get("version")): row["state"] for row in rows}
         for version, state in states.items():

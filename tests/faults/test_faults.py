@@ -14,7 +14,7 @@ from examples.embedded import EmbeddedBroker
 from spark_cep.cli.exit_codes import ExitCode
 from tests.conftest import JARS
 from tests.e2e.scenario import Scenario
-from tests.faults import kill_points, rule_changes, trial, workload
+from tests.faults import kill_points, rescales, rule_changes, trial, workload
 from tests.faults.table import what_is_wrong
 from tests.faults.trial import Score
 from tests.faults.workload import Comparison
@@ -88,11 +88,37 @@ def test_a_run_that_shows_nothing_is_told() -> None:
     assert what_is_wrong([Score("broker kill", 1, 2, [java], equal, equal)]) == [
         "broker kill: the command ended with [14]"
     ]
+    for kind in trial.PYTHON:
+        assert what_is_wrong([Score(f"python {kind}", 1, 2, [1], equal, equal)]) == [
+            f"python {kind}: the command ended with [1]"
+        ]
     assert what_is_wrong([Score("jvm", 1, 2, [70], Comparison(5, 1, 0, 0), none)]) == [
         "jvm: not as the matcher: Comparison(compared=5, lost=1, twice=0, wrong=0)",
         "jvm: nothing was compared with an undisturbed run",
         "jvm: the command ended with [70]",
     ]
+
+
+def test_steps_of_a_rescale() -> None:
+    """Each leaves what a kill right behind it leaves: no commit in front of the state, and the
+    state of as many partitions as it says."""
+    state = [f"state/0/{partition}/5.zip" for partition in (2, 0, 3, 1)]
+    new = ["offsets/5", "state/0/_metadata/v2/5", *state, "commits/5", "behind"]
+    left = {step: set(done(new, 4)) for step, done in rescales.STEPS.items()}
+    plan = {"offsets/5"}
+    both = {*plan, "state/0/_metadata/v2/5"}
+    assert left.pop("a batch left undone") == set(new)
+    assert left == {
+        "the plan": plan,
+        "the state of one partition": {*both, *state[:1], "behind"},
+        "the state of half of the partitions": {*both, *state[:2], "behind"},
+        "the state of all partitions": {*both, *state, "behind"},
+        "the commit": {*both, *state, "commits/5"},
+    }
+    for step in left:
+        assert not rescales.STEPS[step](new[:0], 4)
+    assert not rescales.STEPS["the state of all partitions"](new[:5], 4)
+    assert not rescales.STEPS["the commit"](new[:6], 4)
 
 
 def test_kill_points_are_in_the_plan() -> None:

@@ -89,11 +89,12 @@ class Job:
             spark={
                 "master": "local[2,4]",
                 "classes_folder": str(CLASSES),
+                # No spark.local.dir: below this folder the path of a socket would be too long, and
+                # there would be no server that Python processes are forked from.
                 "conf": {
                     "spark.driver.memory": "1g",
                     "spark.sql.streaming.stateStore.minDeltasForSnapshot": 3,
                     "spark.sql.streaming.stateStore.maintenanceInterval": "2s",
-                    "spark.local.dir": str(self.folder / "scratch"),
                     "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
                 },
             },
@@ -136,7 +137,7 @@ def kill_jvm(command: Command, random: Random) -> bool:
 
 def kill_python(kind: str) -> Fault:
     """SIGKILL to one of Spark's Python processes: a worker, the daemon that workers are forked
-    from, one that plans the input or the state, or the server that all are forked from."""
+    from, the one that plans the input, or the server that all are forked from."""
 
     def fault(command: Command, random: Random) -> bool:
         daemons = command.python_processes(b"spark_cep.pipeline.spark.worker_daemon")
@@ -146,7 +147,7 @@ def kill_python(kind: str) -> Fault:
             case "daemon":
                 found = [pid for pid in daemons if _parent(pid) not in daemons]
             case "planner":
-                found = command.python_processes(b"pyspark.sql.streaming")
+                found = command.python_processes(b"pyspark.sql.streaming.python_streaming_source")
             case "fork server":
                 found = command.processes(b"spark-cep: fork server")
             case _:

@@ -14,7 +14,9 @@ from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.batch.input_batch import InputBatch, batches_together, reached
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher, KeysState
-from spark_cep.matcher.snapshot import decode, decode_batch, encode, encode_batch
+from spark_cep.matcher.snapshot.stored_keys import decode
+from spark_cep.matcher.snapshot.waiting_events import decode_batch, encode_batch
+from spark_cep.matcher.snapshot.written_state import encode
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.state.known_rules import Translation
 from tests.matcher.runs import END_OF_TIME, written

@@ -34,7 +34,9 @@ from spark_cep.matcher.row_pattern.instances import INSTANCE as INSTANCE_IN_SQL
 from spark_cep.matcher.row_pattern.instances import ROW, RowPatternInstances
 from spark_cep.matcher.row_pattern.loops.tables import NODE as NODE_IN_SQL
 from spark_cep.matcher.row_pattern.loops.tables import THREAD
-from spark_cep.matcher.snapshot import StoredKeys, decode, decode_batch, encode, encode_batch
+from spark_cep.matcher.snapshot.stored_keys import StoredKeys, decode
+from spark_cep.matcher.snapshot.waiting_events import decode_batch, encode_batch
+from spark_cep.matcher.snapshot.written_state import encode
 from spark_cep.matcher.steps.held import INSTANCE, NODE, Held
 from spark_cep.matcher.steps.loops.kernel_tables import FINISHED, PARTIAL
 from spark_cep.model import Coordinates, Event

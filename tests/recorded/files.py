@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.document.loading import LoadedRule, load_rules
 from spark_cep.pipeline.decode.decoder_plan import record_types
-from spark_cep.recorded.events import AtEnd, RecordedEvents
+from spark_cep.recorded.events import RecordedEvents
+from spark_cep.recorded.merging import AtEnd
 from spark_cep.runner.batch import BatchResults, RunSettings
 from spark_cep.runner.runner import Runner
 

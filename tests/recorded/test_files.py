@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -11,8 +13,12 @@ import pytest
 
 from spark_cep.match_ids import match_id
 from spark_cep.model import Coordinates, TakenEvent
-from spark_cep.recorded import avro_files, events
+from spark_cep.recorded import avro_files, events, merging
+from spark_cep.recorded.events import Wanted
+from spark_cep.recorded.merging import Piece
 from spark_cep.recorded.opening import open_events, window_of
+from spark_cep.recorded.recording import Recording
+from spark_cep.runner.batch import RunSettings
 from tests.recorded.files import FORMS, SCHEMA, START, iso, login, logins, rules, run
 
 #: With a schema where the format has none.
@@ -125,7 +131,7 @@ def test_files_of_a_folder_are_read_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By event time, whatever their names: nothing is late, whichever file has what."""
-    monkeypatch.setattr(events, "_ROWS", 10)
+    monkeypatch.setattr(merging, "_ROWS", 10)
     monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 5)
     several = logins(40)
     for number in range(3):
@@ -140,6 +146,29 @@ def test_files_of_a_folder_are_read_side_by_side(
     assert found.watermark == START + 2_000_000 + 19_000
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("most_open", [64, 0])
+def test_a_small_file_is_read_once(
+    form: str, most_open: int, tmp_path: Path, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first records are kept until it is their turn; of too many files they are read again."""
+    monkeypatch.setattr(events, "_MOST_OPEN", most_open)
+    for number in range(3):
+        FORMS[form](tmp_path / f"a-{number}.{form}", EVENTS)
+    opened = open_events([], [str(tmp_path)], None, [schema], ["ts:millis"])
+    begun: Counter[str] = Counter()
+    pieces = opened.pieces
+
+    def counted(recording: Recording, settings: RunSettings) -> Iterator[Piece[Wanted]]:
+        begun[recording.name] += 1
+        return pieces(recording, settings)
+
+    monkeypatch.setattr(opened, "pieces", counted)
+    found, _ = run(opened)
+    assert len(found.outputs.matches) > 0
+    assert {*begun.values()} == {1 if most_open else 2}
+
+
 @pytest.mark.parametrize(
     ("start", "end", "matches"), [(None, None, 3), (4, None, 2), (None, 8, 2), (5, 12, 1)]
 )
@@ -152,6 +181,30 @@ def test_events_of_a_window(
     window = window_of(*(None if s is None else iso(START + s * 1000) for s in (start, end)))
     found, _ = run(open_events([], [str(file)]).within(window))
     assert len(found.outputs.matches) == matches
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("disorder", "late"), [(0, [3, 4, 6]), (3_000, [4, 6]), (9_000, [6]), (60_000, [])]
+)
+def test_late_events(
+    form: str, disorder: int, late: list[int], tmp_path: Path, schema: str
+) -> None:
+    """Behind an earlier event of the file by more than is allowed, however small it is."""
+    seconds = [0, 10, 20, 17.5, 11, 30, 0]
+    file = tmp_path / f"logins+0+0.{form}"
+    FORMS[form](file, [login("ann", "fail", each) for each in seconds])
+    settings = RunSettings(key_groups=4, allowed_disorder_ms=disorder)
+    found, letters = run(open_events([], [str(file)], None, [schema]), settings=settings)
+    assert [each.at.offset for each in found.late] == late
+    assert letters == []
+
+
+def test_a_time_that_cannot_be_moves_no_watermark(tmp_path: Path) -> None:
+    """It is a dead letter, and what follows is in time."""
+    FORMS["avro"](tmp_path / "a.avro", [login("ann", "fail", 1e12), *EVENTS])
+    found, _ = run(open_events([], [str(tmp_path)]))
+    assert (len(found.late), len(found.outputs.matches)) == (0, 3)
 
 
 def test_the_end(tmp_path: Path) -> None:
@@ -171,6 +224,7 @@ MESSAGES = {
     "no such file": (["none.avro"], r"none\.avro: there is no such file or folder"),
     "suffix": (["rule.yaml"], r"its name does not say what it is; .*\.avro, \.jsonl"),
     "empty folder": (["empty"], "there is no file of events in this folder"),
+    "no header": (["bare.csv"], "has to have the name of each column, and has the value '2023-11"),
     "array": (["array.json"], r"is one JSON array; an object a line is needed, as jq -c '\.\[\]'"),
     "no avro": (["text.avro"], "is no Avro container file"),
     "no parquet": (["text.parquet"], "is no Parquet file"),
@@ -185,6 +239,7 @@ def test_messages(what: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "rule.yaml").write_text("id: r")
     (tmp_path / "array.json").write_text('[{"a": 1}]')
+    (tmp_path / "bare.csv").write_text("ann,2023-11-14T22:13:20Z\nbob,2023-11-14T22:13:21Z\n")
     (tmp_path / "text.avro").write_text("text")
     (tmp_path / "text.parquet").write_text("text")
     (tmp_path / "nothing.jsonl").write_text("\n")

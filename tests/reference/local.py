@@ -21,7 +21,9 @@ from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState
 from spark_cep.matcher.keys import KeysMatcher, KeysState
 from spark_cep.matcher.keys import rule_states as states_of
-from spark_cep.matcher.snapshot import decode, decode_batch, encode, encode_batch
+from spark_cep.matcher.snapshot.stored_keys import decode
+from spark_cep.matcher.snapshot.waiting_events import decode_batch, encode_batch
+from spark_cep.matcher.snapshot.written_state import encode
 from spark_cep.model import Coordinates, DeadLetter, Event, LateEvent
 from spark_cep.pattern.expressions import ColumnPath, Expression, bind
 from spark_cep.pattern.expressions.canonical import expression as expression_of

@@ -124,6 +124,35 @@ def test_the_watermark_follows_the_clock() -> None:
     assert kit.waiting == [kit.sent[1]]
 
 
+@pytest.mark.parametrize(
+    ("condition", "sent", "told"),
+    [
+        ("ts > TIMESTAMP '2026-01-01 00:00:00'", {"ts": "2026-01-02T00:00:00Z"},
+         "ts='2026-01-02T00:00:00Z' is STRING"),
+        ("ABS(amount) > 5", {"amount": "7"}, "amount='7' is STRING"),
+        ("amount >= 100", {"amount": "100"}, "amount='100' is STRING"),
+    ],
+)  # fmt: skip
+def test_text_where_a_rule_computes(condition: str, sent: dict[str, str], told: str) -> None:
+    """Times and amounts that are sent as text are told by column, value and type, with what to
+    send; the condition is the one that cannot compute, once however many events are sent."""
+    kit = RuleTest(rule(Pattern.begin("a").where(condition)))
+    for _ in range(2):
+        kit.send(sent, user_id="ann")
+    (warning,) = kit.warnings
+    assert (warning.rule, warning.step) == ("logins", "a")
+    assert warning.message.startswith(f"{condition}: ")
+    assert warning.message.endswith(told)
+    assert warning.allowed == (
+        "send a number as int, float or Decimal, a time as datetime, a text as str; or CAST the"
+        " column"
+    )
+    right = RuleTest(rule(Pattern.begin("a").where(condition)))
+    right.send(ts=seconds(86_401), amount=100, user_id="ann")
+    right.finish()
+    assert (len(right.warnings), len(right.matches)) == (0, 1)
+
+
 def test_a_watermark_by_hand() -> None:
     """Without an allowed disorder only the test moves the watermark; it never goes back."""
     kit = RuleTest(rule(), allowed_disorder=None)

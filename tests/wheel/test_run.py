@@ -103,11 +103,12 @@ def test_the_commands_of_the_readme(
             job.kill()
             job.wait()
     assert [*told] == [
-        "check", "doctor", "explain", "state", "rules list", "rules pause", "dead-letters",
+        "check", "doctor", "config", "explain", "tail", "state", "rules list", "rules pause",
+        "dead-letters",
         "rescale",
         "reset-clock",
     ]  # fmt: skip
-    for name in ("explain", "state", "rules list"):
+    for name in ("explain", "tail", "state", "rules list"):
         assert "brute-force" in told[name], name
     (match,) = _outputs(embedded_kafka).matches
     assert match.body["key"] == "ann"

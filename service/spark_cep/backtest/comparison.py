@@ -1,18 +1,17 @@
 """Two rule sets over the same events: what only one of them finds, and what both find differently.
 
-Results are the same where rule, key and the events of each step are, whatever the version. Held in
-memory are results of one side that the other has not found, or not found yet: the difference.
+Results are the same where rule, key and the events of each step are, whatever the version. Those
+of one batch are paired in memory; what is left waits outside (:mod:`~spark_cep.backtest.unpaired`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from heapq import nsmallest
 from typing import Any, NamedTuple
 
 from spark_cep.backtest.replay import ReplayedBatch
-from spark_cep.backtest.rows import time_text
+from spark_cep.backtest.unpaired import NEW, OLD, Compared, Unpaired, plain
 from spark_cep.codecs.output.values import output_value
 from spark_cep.compiler.explain.difference import difference
 from spark_cep.match_ids import match_id
@@ -20,35 +19,6 @@ from spark_cep.model import Match, Timeout
 from spark_cep.rules.rule_set import RuleSet
 
 _MOST_EXAMPLES = 5
-_OLD, _NEW = 0, 1
-
-
-class Compared(NamedTuple):
-    """A result of one side. ``time``: that of a match, the deadline of a timeout; ``events``: how
-    many of each step."""
-
-    kind: str
-    rule: str
-    key: str | None
-    start: int
-    time: int
-    events: tuple[tuple[str, int], ...]
-    measures: Mapping[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        """The result as JSON values."""
-        return {
-            "kind": self.kind,
-            "key": self.key,
-            "start": time_text(self.start),
-            "time": time_text(self.time),
-            "events": dict(self.events),
-            "measures": {name: _shown(value) for name, value in self.measures.items()},
-        }
-
-
-def _shown(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 class Changed(NamedTuple):
@@ -66,6 +36,23 @@ class Changed(NamedTuple):
             if self.old.measures.get(name) != self.new.measures.get(name)
         }
 
+    def as_json(self) -> dict[str, Any]:
+        """The result as JSON values."""
+        changed = {name: [plain(old), plain(new)] for name, (old, new) in self.measures.items()}
+        return {**self.new.as_json(), "changed": changed}
+
+
+@dataclass
+class Example:
+    """A result that one side alone has found. ``why``: why the other one has not, in lines."""
+
+    result: Compared
+    why: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """The example as JSON values."""
+        return {**self.result.as_json(), "why": self.why}
+
 
 @dataclass
 class RuleComparison:
@@ -78,13 +65,22 @@ class RuleComparison:
     only_old: int = 0
     only_new: int = 0
     examples_changed: list[Changed] = field(default_factory=list)
-    examples_old: list[Compared] = field(default_factory=list)
-    examples_new: list[Compared] = field(default_factory=list)
+    examples_old: list[Example] = field(default_factory=list)
+    examples_new: list[Example] = field(default_factory=list)
 
     @property
     def differs(self) -> bool:
         """Return whether the results do."""
         return bool(self.changed or self.only_old or self.only_new)
+
+    def pair(self, old: Compared, new: Compared) -> None:
+        """Count a result that both sides have found."""
+        if old.measures == new.measures:
+            self.both += 1
+            return
+        self.changed += 1
+        if len(self.examples_changed) < _MOST_EXAMPLES:
+            self.examples_changed.append(Changed(old, new))
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
@@ -96,16 +92,7 @@ class RuleComparison:
             "only_old": self.only_old,
             "only_new": self.only_new,
             "examples": {
-                "changed_measures": [
-                    {
-                        **each.new.as_json(),
-                        "changed": {
-                            name: [_shown(old), _shown(new)]
-                            for name, (old, new) in each.measures.items()
-                        },
-                    }
-                    for each in self.examples_changed
-                ],
+                "changed_measures": [each.as_json() for each in self.examples_changed],
                 "only_old": [each.as_json() for each in self.examples_old],
                 "only_new": [each.as_json() for each in self.examples_new],
             },
@@ -132,52 +119,53 @@ class Comparison:
             rule: RuleComparison(rule, [*_words(rule, old, new)])
             for rule in dict.fromkeys((*old.by_id, *new.by_id))
         }
-        self._waiting: tuple[dict[str, Compared], dict[str, Compared]] = ({}, {})
+        self._unpaired = Unpaired()
 
     def add(self, old: ReplayedBatch, new: ReplayedBatch) -> None:
         """Take in the results of a batch."""
-        for side, found in ((_OLD, old), (_NEW, new)):
-            for match in found.objects.matches:
-                self._add(side, "match", match, match.time)
-            for timeout in found.objects.timeouts:
-                self._add(side, "timeout", timeout, timeout.deadline)
-
-    def _add(self, side: int, kind: str, result: Match | Timeout, time: int) -> None:
-        identity = kind[0] + match_id(result.rule_id, 0, result.key, result.steps)
-        events = tuple((name, len(taken)) for name, taken in result.steps.items())
-        measures = {name: output_value(value) for name, value in result.measures.items()}
-        mine = Compared(kind, result.rule_id, result.key, result.start, time, events, measures)
-        other = self._waiting[1 - side].pop(identity, None)
-        if other is None:
-            self._waiting[side][identity] = mine
-            return
-        rule = self._rules[mine.rule]
-        if mine.measures == other.measures:
-            rule.both += 1
-            return
-        rule.changed += 1
-        if len(rule.examples_changed) < _MOST_EXAMPLES:
-            pair = (other, mine) if side == _NEW else (mine, other)
-            rule.examples_changed.append(Changed(*pair))
+        alone = dict(_results(old))
+        others = []
+        for identity, mine in _results(new):
+            other = alone.pop(identity, None)
+            if other is None:
+                others.append((identity, mine))
+            else:
+                self._rules[mine.rule].pair(other, mine)
+        self._unpaired.add(OLD, alone.items())
+        self._unpaired.add(NEW, others)
 
     def ended(self, records: int) -> CompareReport:
         """The report at the end, after so many records."""
-        return CompareReport(records, [*self._ended()])
-
-    def _ended(self) -> Iterator[RuleComparison]:
-        by_rule: tuple[dict[str, list[Compared]], ...] = ({}, {})
-        for side, waiting in enumerate(self._waiting):
-            for each in waiting.values():
-                by_rule[side].setdefault(each.rule, []).append(each)
+        self._unpaired.end()
+        for old, new in self._unpaired.pairs():
+            self._rules[new.rule].pair(old, new)
         for rule in self._rules.values():
-            for side in (_OLD, _NEW):
-                alone = by_rule[side].get(rule.id, [])
-                first = nsmallest(_MOST_EXAMPLES, alone, key=lambda each: each.time)
-                if side == _OLD:
-                    rule.only_old, rule.examples_old = len(alone), first
-                else:
-                    rule.only_new, rule.examples_new = len(alone), first
-            yield rule
+            rule.only_old, rule.examples_old = self._alone(rule.id, OLD)
+            rule.only_new, rule.examples_new = self._alone(rule.id, NEW)
+        self._unpaired.close()
+        return CompareReport(records, [*self._rules.values()])
+
+    def _alone(self, rule: str, side: int) -> tuple[int, list[Example]]:
+        first = self._unpaired.first(rule, side, _MOST_EXAMPLES)
+        return self._unpaired.count(rule, side), [*map(Example, first)]
+
+
+def _results(found: ReplayedBatch) -> Iterator[tuple[str, Compared]]:
+    """The results of a batch, each with what is the same for one that both sides find."""
+    for match in found.objects.matches:
+        yield _compared("match", match, match.time)
+    for timeout in found.objects.timeouts:
+        yield _compared("timeout", timeout, timeout.deadline)
+
+
+def _compared(kind: str, result: Match | Timeout, time: int) -> tuple[str, Compared]:
+    identity = kind[0] + match_id(result.rule_id, 0, result.key, result.steps)
+    events = tuple(
+        (name, tuple(event.at for event in taken)) for name, taken in result.steps.items()
+    )
+    measures = {name: output_value(value) for name, value in result.measures.items()}
+    mine = Compared(kind, result.rule_id, result.key, result.start, time, events, measures)
+    return identity, mine
 
 
 def _words(rule: str, old: RuleSet, new: RuleSet) -> Iterator[str]:

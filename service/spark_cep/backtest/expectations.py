@@ -69,7 +69,14 @@ def _bounds(value: object) -> Bounds:
         return Bounds(int(exact), int(exact))
     if least is not None:
         return Bounds(int(least), _MOST_BOUND)
+    if int(low) > int(high):
+        raise refused(_ALLOWED, "ends before it begins")
     return Bounds(int(low), int(high))
+
+
+def _key(value: object) -> object:
+    """A key as results have it: YAML takes some for numbers."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _time(value: object) -> int:
@@ -79,6 +86,7 @@ def _time(value: object) -> int:
         raise refused(_ALLOWED_TIME, "is no time") from None
 
 
+Key = Annotated[str, BeforeValidator(_key)]
 Number = Annotated[Any, BeforeValidator(_bounds)]
 Time = Annotated[Any, BeforeValidator(_time)]
 OneOf = Literal["fail", "warn", "ignore"]
@@ -94,7 +102,7 @@ class Expected(_StrictModel):
     rule: str = Field(description="the id of a rule")
     matches: Number | None = Field(default=None, description=_ALLOWED)
     timeouts: Number | None = Field(default=None, description=_ALLOWED)
-    key: str | None = Field(default=None, description="the key of the results, as text")
+    key: Key | None = Field(default=None, description="the key of the results, as text")
     start: Time | None = Field(default=None, description=_ALLOWED_TIME)
     end: Time | None = Field(default=None, description=_ALLOWED_TIME)
     measures: dict[str, Any] = Field(default={}, description="measures, `name: value`")
@@ -175,7 +183,14 @@ def read_expectations(file: Path, rules: RuleSet) -> ExpectationsShape:
     if len(documents) != 1 or documents[0].data is UNREADABLE or documents[0].problems:
         problems = [each for one in documents for each in one.problems.values()]
         if not problems:
-            problems = [Problem(f"there are {len(documents)} documents", str(file), allowed="one")]
+            found = f"has {len(documents)} documents" if documents else "is empty"
+            problems = [
+                Problem(
+                    f"the file {found}",
+                    str(file),
+                    allowed="one document, as `expect: [{rule: brute-force, matches: 2}]`",
+                )
+            ]
         raise ConfigurationError("\n".join(rendered(problems)), problems)
     (document,) = documents
     try:
@@ -200,12 +215,21 @@ def _name(path: Place) -> str:
 
 
 def _unknown(shape: ExpectationsShape, document: Document, rules: RuleSet) -> Iterator[Problem]:
-    known = [one.rule.id for one in rules.running]
+    known = {one.rule.id: one.rule for one in rules.running}
     for number, each in enumerate(shape.expect):
-        if each.rule not in known:
-            path = ("expect", number, "rule")
+        rule = known.get(each.rule)
+        if rule is None:
+            path: Place = ("expect", number, "rule")
             message = f"there is no rule `{each.rule}`"
             yield document.places.problem(message, path, allowed=instead(each.rule, known, "rules"))
+            continue
+        measures = rule.emit.measures
+        for name in each.measures if rule.query is None else ():
+            if name not in measures:
+                path = ("expect", number, "measures", name)
+                message = f"rule `{each.rule}` has no measure `{name}`"
+                allowed = instead(name, measures, "measures")
+                yield document.places.problem(message, path, allowed=allowed)
 
 
 @dataclass(frozen=True)

@@ -1,166 +1,30 @@
 """A replay on a Spark master, for more than one core: a batch job of production's two stages.
 
-Each task of the first stage merges the recordings, which takes little time, and decodes its share
-of the batches. Packets go to the tasks of the second stage by key group; there the batch runner
-matches what its key groups get, batch by batch. So the results are those of one process.
+Tasks of the first stage read and decode parts of the recordings, and tell a few numbers about each
+piece. Of these the driver finds the order in which one process would have merged the pieces, with
+the watermark of each batch (:mod:`~spark_cep.recorded.merging`). Packets go to the tasks of the
+second stage by key; there the batch runner matches them, batch by batch. So nothing is read or
+decoded twice, and the results are those of one process.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spark_cep.backtest.replay import OpenMatches, Replay, ReplayedBatch
-from spark_cep.backtest.tallies import tallies_of
-from spark_cep.compiler.record_types import RecordTypes
-from spark_cep.compiler.rule_set import RuleSetPlan
-from spark_cep.errors import StartError
-from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.model import DeadLetter
-from spark_cep.pipeline.decode.decoder import LAST_TIME
-from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
-from spark_cep.pipeline.decode.pack import Packed
-from spark_cep.pipeline.decode.packing import Packing
-from spark_cep.pipeline.match.watermark import BEGINNING
-from spark_cep.pipeline.read.records import KafkaRecords
-from spark_cep.pipeline.wire.packets import EventTimes
-from spark_cep.pipeline.wire.reports import Report
-from spark_cep.pipeline.wire.task_properties import TaskProperties
-from spark_cep.recorded.events import AtEnd, RecordedEvents
-from spark_cep.rules.plans import plan_of
-from spark_cep.runner.batch import Batch, RunSettings
-from spark_cep.runner.runner import Runner
+from spark_cep.backtest.stages.matching import matching_of
+from spark_cep.backtest.stages.reading import Failed, Reading, Told, shares_of
+from spark_cep.errors import StartError, printable
+from spark_cep.pipeline.wire.new_schemas import NewSchemasError
+from spark_cep.recorded.merging import AtEnd
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
-
-#: Number of a batch, key group, place among those of both. The beginning of a batch comes first.
-_Key = tuple[int, int, int]
-_BEGINS = -1
-#: Shares of the state for each task, which keys are spread over.
-_GROUPS_PER_TASK = 2
-
-
-@dataclass(frozen=True)
-class _Begins:
-    """The beginning of a batch, for one task. ``records``, ``letters`` and ``read`` are told to one
-    task alone."""
-
-    watermark: int
-    times: EventTimes
-    records: int = 0
-    letters: tuple[DeadLetter, ...] = ()
-    read: int = 0
-
-
-@dataclass(frozen=True)
-class _Job:
-    """The whole job, as tasks need it. ``plan``: as :func:`spark_cep.rules.plans.plan_of` reads
-    it; ``keeps_results``: results are wanted, not only counted."""
-
-    events: RecordedEvents
-    plan: str
-    settings: RunSettings
-    at_end: AtEnd
-    tasks: int
-    keeps_results: bool
-
-    @property
-    def inputs(self) -> Packing:
-        """The record types."""
-        return self.events.inputs(self.settings.key_groups)
-
-    def packed(self, shares: Iterable[int]) -> Iterator[tuple[_Key, Any]]:
-        """The first stage: batches of these shares to packets, by batch and key group."""
-        packer = self.inputs.packer(plan_of(self.plan))
-        for share in shares:
-            before = BEGINNING
-            for number, each in enumerate(self.events.batches(self.settings, self.at_end)):
-                assert each.batch.watermark is not None
-                if number % self.tasks == share:
-                    letters, place = [*each.letters], 0
-                    properties = TaskProperties(LAST_TIME, before)
-                    for packets, more in packer.pack(each.batch.records, properties):
-                        letters += more
-                        for group, kind, packet in packets:
-                            yield (number, group, place), (kind, packet)
-                            place += 1
-                    for task in range(self.tasks):
-                        begins = _Begins(each.batch.watermark, packer.times)
-                        if task == share:
-                            begins = _Begins(
-                                each.batch.watermark, packer.times, each.records, tuple(letters),
-                                each.read,
-                            )  # fmt: skip
-                        yield (number, task, _BEGINS), begins
-                before = each.batch.watermark
-
-    def matched(self, packets: Iterable[tuple[_Key, Any]]) -> Iterator[ReplayedBatch | OpenMatches]:
-        """The second stage: the packets of some key groups, batch by batch, to results."""
-        inputs = _PacketInputs(self.inputs)
-        runner = Runner(plan_of(self.plan), inputs, self.settings, columns=True)
-        live: Mapping[tuple[str, int], int] = {}
-        for _, several in groupby(packets, key=lambda each: each[0][0]):
-            mine = [*several]
-            (begins,) = (each for (_, _, place), each in mine if place == _BEGINS)
-            inputs.packets = [
-                (group, *packet) for (_, group, place), packet in mine if place != _BEGINS
-            ]
-            inputs.times = begins.times
-            results = runner.apply(Batch(watermark=begins.watermark))
-            live = results.live
-            letters = [*begins.letters, *results.outputs.dead_letters]
-            tallies = tallies_of(results.outputs.results)
-            # Columns have the plans of rules with them, which need not travel.
-            kept = results.outputs.as_objects() if self.keeps_results else Outputs()
-            results.outputs = replace(kept, counts=results.outputs.counts)
-            yield ReplayedBatch(results, letters, begins.records, begins.read, tallies)
-        yield OpenMatches.of(runner, live)
-
-
-@dataclass
-class _PacketInputs:
-    """Packets of a batch in the place of its records: the inputs of a runner, and their packer."""
-
-    of: Packing
-    packets: list[tuple[int, int, bytes]] = field(default_factory=list)
-    times: EventTimes = field(default_factory=lambda: EventTimes(()))
-
-    @property
-    def options(self) -> DecodeOptions:
-        """See :class:`~spark_cep.runner.runner.Inputs`."""
-        return self.of.options
-
-    @property
-    def types(self) -> RecordTypes:
-        """See :class:`~spark_cep.runner.runner.Inputs`."""
-        return self.of.types
-
-    @property
-    def type_names(self) -> tuple[str | None, ...]:
-        """See :class:`~spark_cep.runner.runner.Inputs`."""
-        return self.of.type_names
-
-    def packer(self, plan: RuleSetPlan) -> _PacketInputs:  # noqa: ARG002  packed already
-        """See :class:`~spark_cep.runner.runner.Inputs`."""
-        return self
-
-    def pack(
-        self,
-        read: Iterable[KafkaRecords],  # noqa: ARG002  packed already
-        properties: TaskProperties,  # noqa: ARG002
-    ) -> Iterator[Packed]:
-        """Yield the packets of the batch."""
-        yield Packed(self.packets, [])
-
-    def report(self) -> Report:
-        """Return no counts: the first stage has them."""
-        return Report()
+    from pyspark import RDD, SparkContext
 
 
 class SparkReplay:
@@ -171,22 +35,51 @@ class SparkReplay:
         self._open = OpenMatches()
 
     def run(self, at_end: AtEnd = "wait") -> Iterator[ReplayedBatch]:
-        """The results of each task, batch by batch."""
+        """The results of each task, batch by batch. Raises what reading raises in one process."""
+        from pyspark import StorageLevel
+
         tasks = self._spark.defaultParallelism
-        settings = replace(self._replay.settings, key_groups=tasks * _GROUPS_PER_TASK)
-        job = _Job(
-            self._replay.events.snapshot(), self._replay.plan_text, settings, at_end, tasks,
-            self._keeps_results,
-        )  # fmt: skip
-        packets = self._spark.parallelize(range(tasks), tasks).mapPartitions(job.packed)
-        by_group: Any = packets.repartitionAndSortWithinPartitions(
-            tasks, lambda key: key[1] % tasks
+        packets, told = self._packed(tasks)
+        matching = matching_of(self._reading(tasks), told, at_end, tasks, self._keeps_results)
+        by_task: Any = packets.mapPartitions(matching.keyed).repartitionAndSortWithinPartitions(
+            tasks, lambda key: key[1]
         )
-        for found in by_group.mapPartitions(job.matched).toLocalIterator():
+        results = by_task.mapPartitionsWithIndex(matching.matched)
+        # The driver takes in the results of one task after the other, which would run so, too.
+        results.persist(StorageLevel.DISK_ONLY)
+        results.count()
+        for found in results.toLocalIterator():
             if isinstance(found, OpenMatches):
                 self._open.add(found)
             else:
                 yield found
+        results.unpersist()
+        packets.unpersist()
+
+    def _packed(self, tasks: int) -> tuple[RDD[Any], list[Told]]:
+        """The first stage, and the numbers about all pieces. Schemas that are new to it are
+        learnt."""
+        from pyspark import StorageLevel
+
+        while True:
+            reading = self._reading(tasks)
+            shares = shares_of(self._replay.events.recordings, tasks)
+            packets = self._spark.parallelize(shares, len(shares)).flatMap(reading.packed)
+            # Matching has to know all numbers first.
+            packets.persist(StorageLevel.DISK_ONLY)
+            found = packets.filter(lambda each: isinstance(each, Told | Failed)).collect()
+            failed = next((each for each in found if isinstance(each, Failed)), None)
+            if failed is None:
+                return packets, [each for each in found if isinstance(each, Told)]
+            packets.unpersist()
+            error = failed.raised()
+            if not isinstance(error, NewSchemasError):
+                raise error
+            self._replay.events.learn(error)
+
+    def _reading(self, tasks: int) -> Reading:
+        settings = replace(self._replay.settings, key_groups=tasks)
+        return Reading(self._replay.events.snapshot(), self._replay.plan_text, settings)
 
     def open_matches(self) -> OpenMatches:
         """The partial matches that are open at the end."""
@@ -205,7 +98,11 @@ def spark_context(master: str) -> Iterator[SparkContext]:
     try:
         session = builder.getOrCreate()
     except Exception as error:  # noqa: BLE001  Spark raises all kinds
-        raise StartError(f"Spark cannot start with --master {master!r}: {error}") from None
+        raise StartError(
+            f"Spark cannot start with --master {printable(repr(master))}: {printable(str(error))};"
+            " allowed is a master as spark-submit takes it, as local[4], spark://HOST:PORT, yarn or"
+            " k8s://HOST:PORT"
+        ) from None
     session.sparkContext.setLogLevel("ERROR")
     try:
         yield session.sparkContext

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
-from spark_cep.codecs.avro.schema import parse
 from spark_cep.errors import (
     ConfigurationError,
     Problem,
@@ -17,12 +15,12 @@ from spark_cep.errors import (
     SchemaNotFoundError,
     StartError,
 )
-from spark_cep.pattern.document.allowed import reason_for, unused_comments
+from spark_cep.language.findings import findings_of
+from spark_cep.language.known.event_types import records_of_schema
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.sql_types import endless
-from spark_cep.pattern.type_check import silenced_type_warnings, type_check, type_warnings
-from spark_cep.pattern.types import record_type
+from spark_cep.pattern.type_check import type_check
 from spark_cep.rules.rule_set import RuleFile, RuleSet, examine
 from spark_cep.rules.sources.folder import RULE_FILES, read_files, read_rules, shown_name
 from spark_cep.rules.sources.source import rule_file
@@ -39,57 +37,42 @@ _SECONDS: Final = 5.0
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """The result of a check: everything wrong, in the order of the places, and the warnings.
-    ``silenced``: warnings that comments allow, with the reason that they give."""
+    ``silenced``: warnings that comments allow, with the reason that they give. ``notes``: what is
+    wrong with the input topics of the settings, or why they could not be looked for."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     silenced: tuple[tuple[Problem, str], ...]
     summary: str
+    notes: tuple[str, ...]
 
 
 def check_rules(paths: Sequence[Path], config: Path | None, schemas: Sequence[Path]) -> CheckReport:
     """Check the rules of ``paths``, or those of the source that ``config`` names. RuleSetError when
     these cannot be read."""
     rules = _given_rules(paths, config)
-    problems, warnings = list(rules.problems), list(rules.warnings)
+    types = [] if config is not None else _types_of_files(schemas)
+    found = findings_of(rules, lambda _: types)
+    problems, warnings = list(found.problems), list(found.warnings)
+    checked = "Columns and types were not checked: give --schema or --config."
+    notes: list[str] = []
     if config is None:
         problems += _endless(rules)
-    silenced: dict[int, list[Problem]] = {}
-    checked = "Columns and types were not checked: give --schema or --config."
-    if config is not None:
-        wrong, noted = _registry_findings(rules, config)
+    else:
+        wrong, noted = _registry_findings(rules, config, notes)
         problems += wrong
         warnings += noted
         checked = f"Columns and types were checked against the registry's schemas of {config}."
-    elif schemas:
-        types = _types_of_files(schemas)
-        problems += _type_problems(rules.loaded, types)
-        warnings += (warning for one in rules.loaded for warning in type_warnings(one, types))
-        silenced = {id(one): silenced_type_warnings(one, types) for one in rules.loaded}
+    if types:
         checked = f"Columns and types were checked against {', '.join(map(str, schemas))}."
-    if not problems:
-        warnings += _unused(rules, silenced, typed=bool(schemas) and config is None)
     count, warned = len(rules.rules), len(warnings)
     valid = "1 rule is valid" if count == 1 else f"{count} rules are valid"
     if warned:
         valid += ", with 1 warning" if warned == 1 else f", with {warned} warnings"
     ordered = tuple(sorted(problems, key=_by_place))
-    allowed = tuple(
-        (each, reason_for(one.allowed, each.code or ""))
-        for one in rules.loaded
-        for each in (*one.silenced, *silenced.get(id(one), ()))
+    return CheckReport(
+        ordered, tuple(warnings), found.silenced, f"{valid}. {checked}", tuple(notes)
     )
-    return CheckReport(ordered, tuple(warnings), allowed, f"{valid}. {checked}")
-
-
-def _unused(
-    rules: RuleSet, silenced: Mapping[int, Sequence[Problem]], *, typed: bool
-) -> Iterator[Problem]:
-    """Warnings about comments that allow what no rule has."""
-    for one in rules.loaded:
-        all_silenced = (*one.silenced, *silenced.get(id(one), ()))
-        codes = frozenset(each.code for each in all_silenced if each.code is not None)
-        yield from unused_comments(one.allowed, codes, one.places, typed=typed)
 
 
 def _given_rules(paths: Sequence[Path], config: Path | None) -> RuleSet:
@@ -124,17 +107,15 @@ def _from_standard_input() -> RuleFile:
     return rule_file(text, f"{_STANDARD_INPUT_NAME}.sql")
 
 
-def _look_for_topics(settings: Settings) -> None:
-    """Raise ConfigurationError where Kafka can be asked and has no such input topic: a name that is
-    mistyped has no subject either."""
+def _existing_topics(settings: Settings, notes: list[str]) -> list[str] | None:
+    """The topics that Kafka has; ``None`` where it cannot be asked, and a note says why."""
     from spark_cep.pipeline.driver.kafka.cluster import Cluster
-    from spark_cep.pipeline.driver.rules.job_plan import input_topics
 
     try:
-        existing = Cluster(settings, seconds=_SECONDS).topics()
-    except (ConfigurationError, StartError):
-        return
-    input_topics(settings, existing)
+        return Cluster(settings, seconds=_SECONDS).topics()
+    except (ConfigurationError, StartError) as error:
+        notes.append(f"{error}; so it was not checked whether the input topics exist")
+        return None
 
 
 def _endless(rules: RuleSet) -> Iterator[Problem]:
@@ -183,28 +164,26 @@ def _types_of_files(files: Sequence[Path]) -> list[InputRecord]:
             text = file.read_text("utf-8")
         except OSError as error:
             raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
-        schema = parse(text, str(file))
-        types += (
-            (str(file), name, record_type(record_schema(schema, name).text))
-            for name in record_names(schema)
-        )
+        types += records_of_schema(text, str(file))
     return types
 
 
-def _registry_findings(rules: RuleSet, config: Path) -> tuple[Sequence[Problem], Sequence[Problem]]:
-    """Problems and warnings."""
+def _registry_findings(
+    rules: RuleSet, config: Path, notes: list[str]
+) -> tuple[Sequence[Problem], Sequence[Problem]]:
+    """Problems and warnings; what concerns the input topics goes to ``notes``."""
     if rules.problems:
         # A rule that is switched off is checked, and not compiled, which one with parts left out
         # cannot be.
         off = (replace(one, rule=replace(one.rule, enabled=False)) for one in rules.loaded)
         rules = RuleSet(tuple(off))
     try:
-        return (), _check_with_registry(rules, config)
+        return (), _check_with_registry(rules, config, notes)
     except RuleSetError as error:
         return error.problems, ()
 
 
-def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
+def _check_with_registry(rules: RuleSet, config: Path, notes: list[str]) -> tuple[Problem, ...]:
     # Clients of Kafka and the registry are slow to import.
     from spark_cep.codecs.formats import record_format
     from spark_cep.codecs.registry.registry import Registry
@@ -217,10 +196,18 @@ def _check_with_registry(rules: RuleSet, config: Path) -> tuple[Problem, ...]:
         from spark_cep.pipeline.driver.kafka.cluster import Cluster
 
         topics = Cluster(settings).topics()
+    existing = _existing_topics(settings, notes)
     with Registry.opened(settings.registry) as registry:
         try:
             schemas = record_format(settings, registry, topics)
-        except SchemaNotFoundError:
-            _look_for_topics(settings)
-            raise
+        except SchemaNotFoundError as error:
+            if existing is not None:
+                # A name that is mistyped has no subject either.
+                job_plan.input_topics(settings, existing)
+            raise SchemaNotFoundError("\n".join([str(error), *notes])) from error
+        if existing is not None:
+            try:
+                job_plan.input_topics(settings, existing)
+            except ConfigurationError as error:
+                notes.append(str(error))
         return job_plan.check_rules(rules, schemas, ends=settings.trigger.ends)

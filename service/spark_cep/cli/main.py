@@ -12,14 +12,23 @@ from spark_cep import __version__
 from spark_cep.cli.authoring.backtest import backtest
 from spark_cep.cli.authoring.check import check
 from spark_cep.cli.authoring.explain import explain
+from spark_cep.cli.authoring.lsp import lsp
+from spark_cep.cli.authoring.play import play
+from spark_cep.cli.authoring.schema import commands as schema_commands
 from spark_cep.cli.authoring.tap import tap
 from spark_cep.cli.authoring.test_cases import run_cases
 from spark_cep.cli.authoring.why import why
+from spark_cep.cli.command_help import complete
 from spark_cep.cli.ending import Ending
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.job import commands as job
+from spark_cep.cli.job.doctor import doctor
+from spark_cep.cli.job.tail import tail
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
+from spark_cep.cli.setup.config import commands as config_commands
+from spark_cep.cli.setup.fmt import fmt
+from spark_cep.cli.setup.init import init
 from spark_cep.cli.terminal import CommandGroup
 from spark_cep.observability.logs import as_json, configure
 
@@ -28,7 +37,7 @@ app = typer.Typer(
     cls=CommandGroup,
     help="Complex event processing on Kafka and Spark.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
 
@@ -59,7 +68,9 @@ def _main_of_run() -> None:
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Show the version and exit.")
+    ] = False,
 ) -> None:
     if version:
         typer.echo(f"spark-cep {__version__}")
@@ -77,21 +88,29 @@ def prepare() -> None:
     typer.echo(f"compiled in {took[0]:.0f} s" if took else "everything is compiled already")
 
 
-# In the order in which --help shows them.
-app.command()(run)
-app.command()(backtest)
-app.command("test")(run_cases)
-app.command()(tap)
-app.command()(why)
+# Groups of commands stand in --help in the order of their first one.
+app.command()(init)
+app.add_typer(schema_commands)
+app.add_typer(config_commands)
+app.command()(doctor)
 app.command()(prepare)
-app.command()(job.rescale)
-app.command()(job.state)
-app.command("reset-clock")(job.reset_clock)
-app.command("dead-letters")(job.dead_letters)
 app.command()(check)
-app.command()(job.doctor)
+app.command()(lsp)
+app.command()(fmt)
 app.command()(explain)
+app.command("test")(run_cases)
+app.command()(backtest)
+app.command()(why)
+app.command()(tap)
+app.command()(play)
+app.command()(run)
+app.command()(tail)
 app.add_typer(rules_commands)
+app.command()(job.state)
+app.command("dead-letters")(job.dead_letters)
+app.command()(job.rescale)
+app.command("reset-clock")(job.reset_clock)
+complete(app)
 
 if __name__ == "__main__":
     main()

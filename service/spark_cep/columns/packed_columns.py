@@ -134,8 +134,7 @@ def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> l
         if part.texts is not None:
             of, texts = ends_of[tables[place]], part.texts
             write_bytes(texts.data, texts.places, texts.nulls, of, out, at[place])
-    whole = out.tobytes()
-    return [whole[a:b] for a, b in zip(begins.tolist(), stops.tolist(), strict=True)]
+    return [out[a:b].tobytes() for a, b in zip(begins.tolist(), stops.tolist(), strict=True)]
 
 
 def _of_blocks(values: NDArray[Any], ends: I64) -> I64:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.loops.byte_loops import copy_bytes
 from spark_cep.columns.representation import Representation, from_whole, representation, to_whole
+from spark_cep.errors import damaged_state
 from spark_cep.pattern.types import SqlType
 
 #: A text is ``start << LENGTH_BITS | length``.
@@ -125,7 +126,7 @@ class Bytes:
     def text(self, row: int) -> str | None:
         """One value, as text."""
         value = self.value(row)
-        return None if value is None else value.decode()
+        return None if value is None else _decoded(value)
 
     def value(self, row: int) -> bytes | None:
         """One value."""
@@ -208,13 +209,21 @@ def reader(column: Vector, kind: SqlType | None) -> Callable[[int], Any]:
     nulls = column.nulls
     if isinstance(column, Bytes):
         text = column.value
-        return lambda row: None if nulls[row] else str(text(row) or b"", "utf-8")
+        return lambda row: None if nulls[row] else _decoded(text(row) or b"")
     values = column.values
     if values.dtype == np.float64:
         return lambda row: None if nulls[row] else float(values[row])
     assert kind is not None
     convert = from_whole(kind)
     return lambda row: None if nulls[row] else convert(int(values[row]))
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        # Decoders take no other bytes for text, so these were stored.
+        raise damaged_state(f"a text is not UTF-8: {error.reason}") from error
 
 
 def concatenated(parts: Sequence[Vector]) -> Vector:

@@ -12,7 +12,7 @@ from spark_cep.config.lifecycle import Lifecycle
 from spark_cep.config.quantities import reveal
 from spark_cep.config.redaction import spark_redaction_regex, without
 from spark_cep.config.rules import Rules, RulesTable, RulesTopic, RulesUrl
-from spark_cep.config.settings import Settings, load
+from spark_cep.config.settings import GivenSettings, Settings, load, load_with_origins
 from spark_cep.config.topics import (
     Input,
     NewTopics,
@@ -25,6 +25,7 @@ from spark_cep.event_times import KAFKA_TIMESTAMP
 
 __all__ = [
     "KAFKA_TIMESTAMP",
+    "GivenSettings",
     "Input",
     "Kafka",
     "Lifecycle",
@@ -46,6 +47,7 @@ __all__ = [
     "Time",
     "Trigger",
     "load",
+    "load_with_origins",
     "on_kubernetes",
     "reveal",
     "spark_redaction_regex",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -27,11 +28,12 @@ from spark_cep.config.kafka import Kafka
 from spark_cep.config.lifecycle import Lifecycle
 from spark_cep.config.quantities import SettingsSection, setting
 from spark_cep.config.rules import Rules
-from spark_cep.config.sources import Reader
+from spark_cep.config.sources import Origin, Reader
 from spark_cep.config.topics import Input, OutputSettings, SchemaRegistry, topic_name
+from spark_cep.documents.places import Path as SettingPath
 from spark_cep.documents.shapes import Form, Shape
 from spark_cep.documents.values import contradiction, refused
-from spark_cep.errors import ConfigurationError, rendered
+from spark_cep.errors import ConfigurationError, Problem, rendered
 
 
 def _input_name(value: str) -> str:
@@ -130,12 +132,25 @@ ROOT = Shape(Form.SECTION, Settings)
 """The shape of the whole."""
 
 
+@dataclass(frozen=True, slots=True)
+class GivenSettings:
+    """Settings, and the places of those that were given; the others have their defaults."""
+
+    settings: Settings
+    origins: Mapping[SettingPath, Origin]
+
+
 def load(path: Path | None, environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of the file (if any) and the environment, which wins.
 
     Relative paths start at the folder of the file, or at the working directory without one.
     ``ConfigurationError`` lists everything that is wrong.
     """
+    return load_with_origins(path, environ).settings
+
+
+def load_with_origins(path: Path | None, environ: Mapping[str, str] | None = None) -> GivenSettings:
+    """The settings as :func:`load` reads them, with the place of each that was given."""
     folder = Path.cwd() if path is None else path.absolute().parent
     reader = Reader(ROOT, folder, os.environ if environ is None else environ)
     reader.read_defaults()
@@ -152,4 +167,19 @@ def load(path: Path | None, environ: Mapping[str, str] | None = None) -> Setting
     if settings is None or problems:
         problems.sort(key=lambda problem: problem.span.line if problem.span else 0)
         raise ConfigurationError("\n".join(rendered(problems)), problems)
-    return settings
+    return GivenSettings(settings, reader.origins)
+
+
+def problems_of_text(path: Path, text: str) -> list[Problem]:
+    """Everything that is wrong with the text of a configuration file by itself. What its job's
+    environment gives is not known: nothing is missing, and references are not followed."""
+    reader = Reader(ROOT, path.absolute().parent, None)
+    reader.read_defaults()
+    reader.read_text(text, str(path))
+    problems = list(reader.problems)
+    if reader.is_readable:
+        try:
+            Settings.model_validate(reader.values)
+        except ValidationError as error:
+            problems += reader.explained(error)
+    return problems

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import SecretStr, ValidationError
@@ -66,10 +67,12 @@ class Reader:
     """Reads all sources, the one that wins last.
 
     ``values`` are those of all sources together, fit for the model. ``is_readable``: there was no
-    file, or it holds settings; else nothing can be said about what is missing.
+    file, or it holds settings; else nothing can be said about what is missing. Without ``environ``
+    the text is that of a job elsewhere: references are not followed, and nothing is missing that
+    the environment may give.
     """
 
-    def __init__(self, root: Shape, folder: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, root: Shape, folder: Path, environ: Mapping[str, str] | None) -> None:
         self.values: dict[str, Any] = {}
         self.problems: list[Problem] = []
         self.is_readable = True
@@ -78,6 +81,11 @@ class Reader:
         self._environ = environ
         self._origins: dict[SettingPath, Origin] = {}
         self._faulty: set[SettingPath] = set()
+
+    @property
+    def origins(self) -> Mapping[SettingPath, Origin]:
+        """The places of all that was given: sections, and the settings in them."""
+        return MappingProxyType(self._origins)
 
     def read_defaults(self) -> None:
         """Relative paths among the defaults, which start at the configuration's folder as well."""
@@ -90,22 +98,28 @@ class Reader:
         here = self._origins[()] = Origin(str(file))
         text = self._contents(file, (), here)
         if text is not None:
-            here = self._origins[()] = Origin(str(file), Span(1, 1))
-            given = self._given(text, self._root, (), here)
-            if isinstance(given, dict):
-                self._put((), given)
-            elif given is not None:
-                self._refuse((), "this is not a mapping", here, "sections with settings")
+            self.read_text(text, str(file))
+        self.is_readable = () not in self._faulty
+
+    def read_text(self, text: str, source: str) -> None:
+        """The settings of the text of a YAML file."""
+        here = self._origins[()] = Origin(source, Span(1, 1))
+        given = self._given(text, self._root, (), here)
+        if isinstance(given, dict):
+            self._put((), given)
+        elif given is not None:
+            self._refuse((), "this is not a mapping", here, "sections with settings")
         self.is_readable = () not in self._faulty
 
     def read_environment(self) -> None:
         """The settings of the environment: ``SPARK_CEP__SECTION__SETTING``."""
-        chosen = [name for name in self._environ if name.upper().startswith(PREFIX)]
+        environ = self._environ or {}
+        chosen = [name for name in environ if name.upper().startswith(PREFIX)]
         for name in sorted(chosen, key=lambda one: (one.count(DELIMITER), one)):
             here = Origin(f"environment variable {name}")
             found = self._place(tuple(name[len(PREFIX) :].lower().split(DELIMITER)), here)
             if found is not None:
-                self._put(found[0], self._variable(self._environ[name], *found, here))
+                self._put(found[0], self._variable(environ[name], *found, here))
 
     def explained(self, error: ValidationError) -> list[Problem]:
         """The problems that pydantic found, without those that are listed already."""
@@ -113,7 +127,7 @@ class Reader:
         return [
             _problem(fault.message, self._origin(fault.path), fault.allowed or fault.limit)
             for fault in explainer.faults(error)
-            if fault.path not in self._faulty
+            if fault.path not in self._faulty and not (fault.is_missing and self._environ is None)
         ]
 
     # Where values stand, and what may be shown of them.
@@ -204,6 +218,9 @@ class Reader:
         """The value that ``{file: …}`` or ``{env: …}`` points to; one that no setting can have
         where there is none, so that nothing is said of settings that go with it."""
         self._origins[path] = replace(here, hidden=True)
+        if self._environ is None:
+            self._faulty.add(path)
+            return UNREADABLE
         if kind == "env":
             found = self._environ.get(target)
             if found is None:

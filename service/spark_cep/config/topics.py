@@ -64,7 +64,10 @@ DottedName = Annotated[str, AfterValidator(_dotted), Shown("name")]
 class ReaderSchema(SettingsSection):
     """The schema that events are read as, whatever schema wrote them."""
 
-    file: FilePath | None = setting(None, "An Avro schema file (`.avsc`).")
+    file: FilePath | None = setting(
+        None,
+        "A file with an Avro schema (`.avsc`), or with a JSON Schema where `format` is `json`.",
+    )
     subject: str | None = setting(None, "A subject of the registry.")
     version: Annotated[int, Shown("number")] | Literal["latest"] = setting(
         "latest", "Version of the subject, read once at start."
@@ -86,9 +89,15 @@ class Input(SettingsSection):
         "Instead of `topics`: a regular expression (Python's) that whole names of topics match.",
         min_length=1,
     )
+    format: Literal["avro", "json"] = setting(
+        "avro",
+        "Format of the records. `avro`: with a schema id of the registry in front. `json`: an "
+        "object, with or without a schema id in front.",
+    )
     record: DottedName | None = setting(
         None,
-        "Full name of the Avro record to take, in topics with several record types.",
+        "Full name of the Avro record to take, in topics with several record types; of JSON, the "
+        "name of the record type.",
     )
     reader_schema: ReaderSchema | None = setting(
         None,
@@ -174,6 +183,15 @@ class OutputTopicNames(SettingsSection):
         return self
 
 
+class OutputFormats(SettingsSection):
+    """Formats of single kinds of output, where they are not `outputs.format`."""
+
+    matches: Literal["avro", "json"] | None = setting(None, "Format of matches.")
+    timeouts: Literal["avro", "json"] | None = setting(None, "Format of timeouts.")
+    match_rows: Literal["avro", "json"] | None = setting(None, "Format of rows of matches.")
+    dead_letters: Literal["avro", "json"] | None = setting(None, "Format of dead letters.")
+
+
 class NewTopics(SettingsSection):
     """Creation of output topics that do not exist."""
 
@@ -198,6 +216,12 @@ class OutputSettings(SettingsSection):
     """Results: where they go, in transactions."""
 
     topics: OutputTopicNames = setting(OutputTopicNames(), "Topics of the kinds of output.")
+    format: Literal["avro", "json"] = setting(
+        "avro",
+        "Format of results and dead letters. `avro`: with a schema id of the registry in front. "
+        "`json`: objects, for which no registry is needed. Late events stay as they came.",
+    )
+    formats: OutputFormats = setting(OutputFormats(), "Formats of single kinds of output.")
     create_topics: NewTopics = setting(NewTopics(), "Making of missing topics.")
     transactional_id_prefix: Topic | None = setting(
         None,
@@ -222,6 +246,10 @@ class OutputSettings(SettingsSection):
         "event of an input that a rule reads. `drop`: none. Those that a rule could have used "
         "are counted in any case.",
     )
+
+    def format_of(self, kind: str) -> str:
+        """The format of a kind of output, one of those of ``formats``."""
+        return getattr(self.formats, kind) or self.format
 
 
 class SchemaRegistry(SettingsSection):

@@ -57,6 +57,7 @@ class ModelFault:
 
     ``allowed`` says what would have been right, if more is known than ``limit``: the choices or
     bounds of the field. ``description`` is the model's own sentence about the field.
+    ``is_missing``: the part is not there at all.
     """
 
     path: Path
@@ -65,6 +66,7 @@ class ModelFault:
     limit: str | None = None
     description: str | None = None
     at: Literal["key", "value"] = "value"
+    is_missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ class Explainer:
             )
         elif kind == "missing":
             for needed, about in _required(shape, path):
-                yield ModelFault(needed, f"{self.name(needed)} is missing", about)
+                message = f"{self.name(needed)} is missing"
+                yield ModelFault(needed, message, about, is_missing=True)
         elif kind == "contradiction":
             path = (*path, *context["at"].split(".")) if context["at"] else path
             sentence = f"{self.name(path)}: {context['sentence']}"

@@ -26,6 +26,10 @@ from spark_cep.errors import Problem, Span
 Path = tuple[str | int, ...]
 
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+#: What ends text without quotes: in brackets, and anywhere; and what no such text begins with.
+_OF_FLOW = frozenset(",[]{}")
+_ENDS_PLAIN = re.compile(r":(?:\s|$)|\s#")
+_BEGINS_OTHER = re.compile(r"[-?&*!|>%@`'\"#]")
 _QUOTED = {
     "'": re.compile("''|.", re.DOTALL),
     '"': re.compile(r"\\(?:x..|u.{4}|U.{8}|.)|.", re.DOTALL),
@@ -105,8 +109,40 @@ class Places:
             allowed=allowed,
             field=None if self.is_text else field_of(path),
             code=code,
-            fix=fix if self.is_text and span is not None and offsets is not None else None,
+            fix=None if fix is None or span is None else self._written(path, span, offsets, fix),
         )
+
+    def _written(
+        self, path: Path, span: Span, offsets: tuple[int, int] | None, fix: str
+    ) -> str | None:
+        """The text that makes the scalar at a path have ``fix`` in place of these characters, which
+        stand at ``span``; ``None`` where that is not sure."""
+        mark = self.values.get(path)
+        if not self.is_text or mark is None or mark.value is None or "\n" in fix:
+            return None
+        if offsets is not None:
+            lead = len(mark.value) - len(mark.value.lstrip())
+            over_lines = "\n" in mark.value[offsets[0] + lead : offsets[1] + lead]
+            if over_lines or self._inside(mark, mark.value, *offsets) != span:
+                return None
+        elif mark.style is not None or mark.line != mark.end_line:
+            return None
+        match mark.style:
+            case "'":
+                return fix.replace("'", "''")
+            case '"':
+                return fix.replace("\\", r"\\").replace('"', r"\"")
+            case None:
+                return fix if self._can_be_plain(mark, span, fix) else None
+        return fix
+
+    def _can_be_plain(self, mark: Mark, span: Span, fix: str) -> bool:
+        """Return whether text without quotes may have ``fix`` in it."""
+        replaced = self._line(span.line - 1)[span.column - 1 :][: span.length]
+        begins = (span.line - 1, span.column - 1) == (mark.line, mark.column)
+        if set(fix) & _OF_FLOW - set(replaced) or _ENDS_PLAIN.search(fix):
+            return False
+        return not (begins and _BEGINS_OTHER.match(fix))
 
     def _origin(self, path: Path) -> str | None:
         parts = (path[:length] for length in range(len(path), 0, -1))

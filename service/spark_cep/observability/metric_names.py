@@ -200,6 +200,16 @@ EVENTS_WAITING = Gauge(
     "Events read that wait for the watermark, since the last batch; one that rules with different "
     "keys read counts for each key.",
 )
+WATERMARK_UNMOVED = Gauge(
+    "spark_cep_watermark_unmoved_seconds",
+    "How long events have waited while the watermark did not move; 0 when none waits.",
+)
+WATERMARK_HELD = Gauge(
+    "spark_cep_watermark_held_info",
+    "A partition that holds the watermark back, which has not moved for five seconds while events "
+    "wait: one that is waited for, and has the oldest newest event, or none yet.",
+    _PARTITION,
+)
 NEWEST_EVENT = Gauge(
     "spark_cep_newest_event_timestamp_seconds",
     "Largest event time read from the partition, in seconds since 1970: the smallest of them holds "

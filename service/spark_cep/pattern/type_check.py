@@ -166,8 +166,8 @@ class _Check:
 
     def _described(self, found: Iterable[TextProblem], path: Path) -> Iterator[Problem]:
         for problem in found:
-            message, span, allowed = problem
-            yield self._places.problem(message, path, allowed=allowed, offsets=span)
+            message, span, allowed, fix = problem
+            yield self._places.problem(message, path, allowed=allowed, offsets=span, fix=fix)
 
     def _warned(self, found: Iterable[TextWarning], path: Path) -> Iterator[Problem]:
         for message, span, allowed, code, fix in found:

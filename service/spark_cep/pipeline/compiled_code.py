@@ -7,6 +7,7 @@ import numpy as np
 from spark_cep.codecs.avro.record_cutting import RecordCutter
 from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.avro.schema import parse
+from spark_cep.codecs.json.text_layout import prepare as prepare_json
 from spark_cep.codecs.output.prepared import prepare as prepare_output
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
@@ -40,6 +41,7 @@ def prepare() -> None:
             prepare_row_patterns()
             prepare_output()
             _decode_nothing()
+            prepare_json()
             prepare_state()
             read_nothing()
             produce_nothing()

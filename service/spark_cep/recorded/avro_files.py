@@ -6,7 +6,7 @@ file's schema, and so what is wrong in one is found, and told, as for a record o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +19,11 @@ import numpy as np
 from spark_cep.codecs.avro.record_cutting import RecordCutter
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.framing import frame
+from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes
 from spark_cep.columns.vectors import texts_together as together
 from spark_cep.errors import ConfigurationError
+from spark_cep.model import DeadLetter
 from spark_cep.recorded.recording import BYTES_TOGETHER, ROWS_TOGETHER, Chunk, FileRecording
 
 SUFFIXES = (".avro",)
@@ -44,45 +46,56 @@ class AvroFile(FileRecording):
 
     def chunks(self) -> Iterator[Chunk]:
         """See :class:`~spark_cep.recorded.recording.Recording`."""
-        header = frame(self.schema_id, b"")
-        waiting: list[Bytes] = []
-        record = number = read = 0
-
-        def gathered(letters: list[Any]) -> Chunk:
-            nonlocal record
-            if not waiting:
-                return Chunk(None, letters, read)
-            values = together(waiting)
-            waiting.clear()
-            first, record = record, number
-            numbers = np.arange(first, first + len(values), dtype=np.int64)
-            return Chunk(self.place.records(values, numbers), letters, read)
-
+        first = 0
         with _blocks(self.file) as blocks:
-            for block in _each(blocks, self.file):
-                body = block.bytes_.getvalue()
-                cut = self._cutter.cut(body, block.num_records, header)
-                if len(cut.values):
-                    waiting.append(cut.values)
-                number += len(cut.values)
-                read = block.offset + block.size
-                size = sum(len(each.data) for each in waiting)
-                if cut.missing or cut.rest:
-                    where = f"record {number}, in the block at byte {block.offset}"
-                    why = (
-                        f"its bytes are not those of the file's schema, and where the"
-                        f" {cut.missing:,} records from it to the end of the block begin cannot be"
-                        " told"
-                        if cut.missing
-                        else f"{len(cut.rest)} bytes are left behind the last record of the block"
-                    )
-                    offset = self.place.offset(number, number)
-                    yield gathered([self.place.letter(offset, where, why, cut.rest)])
-                    number += cut.missing
-                    record = number
-                elif size >= BYTES_TOGETHER or number - record >= ROWS_TOGETHER:
-                    yield gathered([])
-            yield gathered([])
+            for number, several in enumerate(_together(_each(blocks, self.file))):
+                if self.has(number):
+                    yield self._chunk(several, first)
+                first += sum(block.num_records for block in several)
+
+    def _chunk(self, blocks: Sequence[Any], number: int) -> Chunk:
+        """The records of blocks, whose first one has this number."""
+        header = frame(self.schema_id, b"")
+        values: list[Bytes] = []
+        numbers: list[I64] = []
+        letters: list[DeadLetter] = []
+        for block in blocks:
+            cut = self._cutter.cut(block.bytes_.getvalue(), block.num_records, header)
+            found = len(cut.values)
+            if found:
+                values.append(cut.values)
+                numbers.append(np.arange(number, number + found, dtype=np.int64))
+            number += found
+            if cut.missing or cut.rest:
+                where = f"record {number}, in the block at byte {block.offset}"
+                why = (
+                    f"its bytes are not those of the file's schema, and where the"
+                    f" {cut.missing:,} records from it to the end of the block begin cannot be told"
+                    if cut.missing
+                    else f"{len(cut.rest)} bytes are left behind the last record of the block"
+                )
+                offset = self.place.offset(number, number)
+                letters.append(self.place.letter(offset, where, why, cut.rest))
+                number += cut.missing
+        read = blocks[-1].offset + blocks[-1].size
+        if not values:
+            return Chunk(None, letters, read)
+        return Chunk(self.place.records(together(values), np.concatenate(numbers)), letters, read)
+
+
+def _together(blocks: Iterable[Any]) -> Iterator[list[Any]]:
+    """The blocks, so many that their records are read together."""
+    several: list[Any] = []
+    rows = size = 0
+    for block in blocks:
+        several.append(block)
+        rows += block.num_records
+        size += len(block.bytes_.getbuffer())
+        if rows >= ROWS_TOGETHER or size >= BYTES_TOGETHER:
+            yield several
+            several, rows, size = [], 0, 0
+    if several:
+        yield several
 
 
 @contextmanager

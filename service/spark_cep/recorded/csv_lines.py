@@ -34,6 +34,8 @@ from spark_cep.recorded.text_columns import (
 
 _QUOTE = ord('"')
 _DELIMITERS = ",;\t|"
+#: A number or a time, which is no name.
+_VALUE = re.compile(r"[-+]?[0-9][-+0-9.,:/TZ ]*")
 _OF_COLUMN = re.compile(r"In CSV column #(\d+): (?:Row #1: )?")
 
 
@@ -58,6 +60,12 @@ class CsvLines:
             what = f"the name {twice[0]!r} twice" if twice else "a column without a name"
             raise SchemaError(
                 f"{file}: the first line has {what}; it has to have the name of each column"
+            )
+        values = [name for name in names if _VALUE.fullmatch(name)]
+        if values:
+            raise SchemaError(
+                f"{file}: the first line has to have the name of each column, and has the value"
+                f" {values[0]!r}"
             )
         return cls(file, tuple(names), delimiter, {})
 

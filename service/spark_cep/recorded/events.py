@@ -1,24 +1,19 @@
-"""Recorded events as batches: partitions read side by side by event time, with a watermark.
-
-A job that reads a backlog takes from all partitions and lets the slowest one hold the watermark
-back. Here files and partitions are merged the same way: the next records come from the one whose
-event time is least, and a file that has not begun holds the watermark back by its first event. One
-that has ended does not. So events are late only where they are out of order inside of a file, or
-partition, by more than is allowed, and no more than a few batches wait.
-"""
+"""Recorded events as batches: partitions read side by side by event time, with a watermark
+(:mod:`~spark_cep.recorded.merging`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.columns.compilation import I64
 from spark_cep.compiler.rule_set import compile_rules
-from spark_cep.model import DeadLetter
+from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.decoder import Decoder
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
 from spark_cep.pipeline.decode.packing import Packing
@@ -26,19 +21,18 @@ from spark_cep.pipeline.decode.tallies import NO_TIME
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
+from spark_cep.recorded.merging import AtEnd, Facts, Lane, Piece, merged
 from spark_cep.recorded.recording import Chunk, Recording
 from spark_cep.runner.batch import Batch, RunSettings
 
-#: Records of a batch, and bytes of them, about. The state of all keys is read and written for each.
-_ROWS = 200_000
-_BYTES = 64 << 20
-#: Where the watermark goes at the end: behind the last event, or, so that everything is decided,
-#: behind all deadlines.
-AtEnd = Literal["wait", "decide"]
+#: Bytes of first records that wait for their turn, and files that are kept open for theirs.
+_BYTES_WAITING = 64 << 20
+_MOST_OPEN = 64
+#: Places at which records that are read together are cut, since what follows is late.
+_MOST_CUTS = 8
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """The event times that are read, in ms: ``start`` and what follows, to before ``end``."""
 
     start: int = BEGINNING
@@ -48,6 +42,14 @@ class Window:
     def is_all(self) -> bool:
         """Return whether it leaves nothing out."""
         return (self.start, self.end) == (BEGINNING, END)
+
+
+class Wanted(NamedTuple):
+    """The wanted records of a piece, ``None`` without any, and dead letters for those that cannot
+    be handed on."""
+
+    records: KafkaRecords | None
+    letters: list[DeadLetter]
 
 
 class RecordedBatch(NamedTuple):
@@ -89,6 +91,11 @@ class RecordedEvents:
         """The events of these times."""
         return replace(self, window=window)
 
+    def around(self, at: Coordinates) -> RecordedEvents:
+        """Few of the events: the one at these coordinates is among them, if it is there."""
+        found = [each.around(at) for each in self.recordings]
+        return replace(self, recordings=[*filter(None, found)])
+
     def learn(self, error: NewSchemasError) -> None:
         """Learn the schemas without which a runner could not read a batch. Raises RegistryError."""
         self.format.learn(schemas_in(str(error)))
@@ -106,106 +113,90 @@ class RecordedEvents:
 
         Raises ConfigurationError where a recording cannot be read.
         """
-        merge = _Merge(self, settings)
-        while merge.unfinished:
-            yield merge.batch()
-        yield merge.last(at_end)
+        for each in merged(self._lanes(settings), settings, at_end):
+            records = [p.content.records for p in each.pieces if p.content.records is not None]
+            letters = [letter for piece in each.pieces for letter in piece.content.letters]
+            batch = Batch(records, watermark=each.watermark)
+            yield RecordedBatch(batch, letters, each.rows, each.read)
 
-
-class _Lane:
-    """One recording that is read. ``reached``: its newest event time by now, or the least one that
-    it begins with."""
-
-    def __init__(self, recording: Recording, times: Callable[[KafkaRecords], I64]) -> None:
-        self._recording = recording
-        self._chunks: Iterator[Chunk] | None = None
-        self._times = times
-        self.read = 0
-        self.reached = BEGINNING
-        self.finished = False
+    def pieces(self, recording: Recording, settings: RunSettings) -> Generator[Piece[Wanted]]:
+        """The records of one recording, some at a time."""
         for chunk in recording.chunks():
-            if chunk.records is None:
+            yield from self._pieces(chunk, settings.allowed_disorder_ms)
+
+    def _pieces(self, chunk: Chunk, allowed_disorder_ms: int) -> Iterator[Piece[Wanted]]:
+        """The records of a chunk, cut in front of those that are late by others in it."""
+        letters, records = chunk.letters, chunk.records
+        offset = min((each.at.offset for each in letters), default=END)
+        if records is None:
+            facts = Facts(offset, len(letters), 0, None, None, None, chunk.read)
+            yield Piece(facts, Wanted(None, letters))
+            return
+        times = self.event_times(records)
+        cuts = _late_from(times, allowed_disorder_ms)
+        for start, end in pairwise([0, *cuts, len(records)]):
+            some, of_some = records, times
+            if cuts:
+                some, of_some = records.between(start, end), times[start:end]
+            offset = min(offset, int(some.offset[0]))
+            yield self._piece(offset, some, of_some, letters, chunk.read)
+            letters, offset = [], END
+
+    def _piece(
+        self, offset: int, records: KafkaRecords, times: I64, letters: list[DeadLetter], read: int
+    ) -> Piece[Wanted]:
+        least, newest = _bounds(times)
+        if not self.window.is_all:
+            start, end = self.window
+            inside = np.flatnonzero((times == NO_TIME) | ((times >= start) & (times < end)))
+            records, times = records.take(inside), times[inside]
+        rows, size = len(letters) + len(records), int(records.sizes.sum())
+        facts = Facts(offset, rows, size, least, newest, _bounds(times)[1], read)
+        return Piece(facts, Wanted(records if len(records) else None, letters))
+
+    def _lanes(self, settings: RunSettings) -> list[Lane[Wanted]]:
+        """The recordings, each with the least time that it begins with, which its first records
+        have: they are kept until it is their turn, or read again where they are many."""
+        lanes = []
+        waiting = still_open = 0
+        for each in self.recordings:
+            pieces = self.pieces(each, settings)
+            begun = next(pieces, None)
+            if begun is None:
+                lanes.append(Lane(pieces, each.size))
                 continue
-            known = times(chunk.records)
-            known = known[known != NO_TIME]
-            if len(known):
-                # Read again when it is this one's turn: there may be many.
-                self.reached = int(known.min())
-                break
-
-    def next(self) -> tuple[Chunk, I64] | None:
-        """The next records and their times; ``None`` at the end."""
-        if self._chunks is None:
-            self._chunks = self._recording.chunks()
-        chunk = next(self._chunks, None)
-        if chunk is None:
-            self.finished = True
-            self.read = self._recording.size
-            return None
-        self.read = chunk.read
-        if chunk.records is None:
-            return chunk, np.zeros(0, np.int64)
-        times = self._times(chunk.records)
-        self.reached = max(self.reached, int(times.max()))
-        return chunk, times
+            records = begun.content.records
+            size = 0 if records is None else len(records.value.data)
+            if still_open < _MOST_OPEN and waiting + size <= _BYTES_WAITING:
+                waiting += size
+                rest: Iterator[Piece[Wanted]] = pieces
+                if begun.facts.read >= each.size:
+                    # Nothing more is in it, and so it is closed.
+                    rest = iter([*pieces])
+                else:
+                    still_open += 1
+                lanes.append(Lane(chain([begun], rest), each.size, begun.facts.least))
+            else:
+                pieces.close()
+                lanes.append(Lane(self.pieces(each, settings), each.size, begun.facts.least))
+        return lanes
 
 
-class _Merge:
-    def __init__(self, events: RecordedEvents, settings: RunSettings) -> None:
-        self._lanes = [_Lane(each, events.event_times) for each in events.recordings]
-        self._window = events.window
-        self._settings = settings
-        self._watermark = BEGINNING
-        self._newest = BEGINNING
+def _bounds(times: I64) -> tuple[int | None, int | None]:
+    """The least and the newest of the times that there are."""
+    known = times[times != NO_TIME]
+    return (int(known.min()), int(known.max())) if len(known) else (None, None)
 
-    @property
-    def unfinished(self) -> list[_Lane]:
-        """Those that have more."""
-        return [lane for lane in self._lanes if not lane.finished]
 
-    def batch(self) -> RecordedBatch:
-        """The next batch."""
-        several: list[KafkaRecords] = []
-        letters: list[DeadLetter] = []
-        rows = size = 0
-        while rows < _ROWS and size < _BYTES and (lanes := self.unfinished):
-            found = min(lanes, key=lambda lane: lane.reached).next()
-            if found is None:
-                continue
-            chunk, times = found
-            letters += chunk.letters
-            rows += len(chunk.letters)
-            if chunk.records is None:
-                continue
-            records, times = self._within(chunk.records, times)
-            if len(records):
-                several.append(records)
-                rows += len(records)
-                size += int(records.sizes.sum())
-                self._newest = max(self._newest, int(times.max()))
-        batch = Batch(several, watermark=self._moved())
-        return RecordedBatch(batch, letters, rows, sum(lane.read for lane in self._lanes))
-
-    def last(self, at_end: AtEnd) -> RecordedBatch:
-        """The batch behind all others, without records."""
-        watermark = END if at_end == "decide" else max(self._watermark, self._newest)
-        batch = Batch((), watermark=watermark)
-        return RecordedBatch(batch, [], 0, sum(lane.read for lane in self._lanes))
-
-    def _within(self, records: KafkaRecords, times: I64) -> tuple[KafkaRecords, I64]:
-        """The records of the window, and those without a time, and their times."""
-        window = self._window
-        if window.is_all:
-            return records, times
-        inside = (times == NO_TIME) | ((times >= window.start) & (times < window.end))
-        rows = np.flatnonzero(inside)
-        return records.take(rows), times[rows]
-
-    def _moved(self) -> int:
-        lanes = self.unfinished
-        policy = max if self._settings.watermark == "maximum" else min
-        reached = policy((lane.reached for lane in lanes), default=BEGINNING)
-        if reached > BEGINNING:
-            moved = reached - self._settings.allowed_disorder_ms - 1
-            self._watermark = max(self._watermark, moved)
-        return self._watermark
+def _late_from(times: I64, allowed_disorder_ms: int) -> list[int]:
+    """The first places of records that are behind earlier ones by more than is allowed, and were
+    not behind those in front of the last place."""
+    newest = np.maximum.accumulate(times)
+    behind = np.flatnonzero(
+        (times[1:] < newest[:-1] - allowed_disorder_ms) & (times[1:] != NO_TIME)
+    ) + 1  # fmt: skip
+    places: list[int] = []
+    while len(behind) and len(places) < _MOST_CUTS:
+        places.append(int(behind[0]))
+        behind = behind[times[behind] >= newest[behind[0] - 1] - allowed_disorder_ms]
+    return places

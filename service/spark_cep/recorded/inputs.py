@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
-from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.json.resolution import schema_of_text
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
 from spark_cep.config import KAFKA_TIMESTAMP, Settings
 from spark_cep.documents.nearest import instead
@@ -52,7 +53,9 @@ def declared_inputs(settings: Settings) -> dict[str, DeclaredInput]:
             None if given.event_time == KAFKA_TIMESTAMP else given.event_time,
             given.event_time_unit,
             given.record,
-            None if file is None else parse(file.read_text("utf-8"), str(file)),
+            None
+            if file is None
+            else schema_of_text(file.read_text("utf-8"), given.record, str(file)),
         )
     return found
 
@@ -204,9 +207,11 @@ class _Opening:
 def _times(columns: RecordType) -> str:
     """The columns that may be a time, as advice."""
     texts = [name for name, kind in columns.fields.items() if kind == STRING]
-    numbers = [name for name, kind in columns.fields.items() if kind in (TIMESTAMP, BIGINT)]
-    shown = [*numbers, *(f"{name}:iso" for name in texts)]
-    return f"COLUMN, or COLUMN:UNIT for millis, micros, seconds or iso, as {', '.join(shown)}"
+    times = [name for name, kind in columns.fields.items() if kind == TIMESTAMP]
+    numbers = [name for name, kind in columns.fields.items() if kind == BIGINT]
+    shown = [*times, *(f"{name}:millis" for name in numbers), *(f"{name}:iso" for name in texts)]
+    example = f", as {', '.join(shown)}" if shown else ""
+    return f"COLUMN, or COLUMN:UNIT for millis, micros, seconds or iso{example}"
 
 
 def _readers(declared: DeclaredInput, written: Sequence[AvroSchema]) -> list[AvroSchema]:

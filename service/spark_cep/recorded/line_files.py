@@ -53,9 +53,12 @@ class LineFile(FileRecording):
         with _opened(self.file) as text:
             form: TextForm | None = None
             record = 0
-            for lines in text.lines():
+            for number, lines in enumerate(text.lines()):
                 if form is None:
                     form = text.form.reading(self._writer.columns, lines.records)
+                if not self.has(number):
+                    record += len(lines.records)
+                    continue
                 values: list[Bytes] = []
                 kept: list[I64] = []
                 letters: list[DeadLetter] = []

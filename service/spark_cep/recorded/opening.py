@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
-from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.json.resolution import schema_of_text
 from spark_cep.config import Input, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError
@@ -70,9 +71,9 @@ def window_of(start: str | None, end: str | None) -> Window:
     ConfigurationError."""
     window = Window()
     if start is not None:
-        window = replace(window, start=instant_of(start, "--from"))
+        window = window._replace(start=instant_of(start, "--from"))
     if end is not None:
-        window = replace(window, end=instant_of(end, "--to"))
+        window = window._replace(end=instant_of(end, "--to"))
     if window.start >= window.end:
         raise ConfigurationError(f"--from {start} is not before --to {end}: nothing is between")
     return window
@@ -114,7 +115,7 @@ def _by_input(given: Sequence[str], names: Sequence[str], option: str) -> Mappin
 
 def _schema(file: Path) -> AvroSchema:
     try:
-        return parse(file.read_text("utf-8"), str(file))
+        return schema_of_text(file.read_text("utf-8"), None, str(file))
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
 

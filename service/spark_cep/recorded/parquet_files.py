@@ -54,7 +54,10 @@ class ParquetFile(FileRecording):
                 )
             rows, total = 0, max(1, opened.metadata.num_rows)
             columns = [each.name for each in wanted]
-            for batch in _batches(opened, self.file, columns):
+            for number, batch in enumerate(_batches(opened, self.file, columns)):
+                if not self.has(number):
+                    rows += batch.num_rows
+                    continue
                 values: list[Bytes] = []
                 kept: list[int] = []
                 letters: list[DeadLetter] = []

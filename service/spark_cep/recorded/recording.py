@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -52,6 +52,14 @@ class Recording(Protocol):
         """All records, from the beginning. Raises ConfigurationError where the whole of it is not
         what it should be."""
 
+    def parts(self, count: int) -> Sequence[Recording]:
+        """The recording in about so many parts of one size, which processes read side by side: all
+        chunks of all parts, by offset, are its records in order."""
+
+    def around(self, at: Coordinates) -> Recording | None:
+        """A part, as small as can be told, that has the record at these coordinates; ``None`` where
+        it is not in this recording."""
+
 
 @dataclass(frozen=True)
 class FileCoordinates:
@@ -87,12 +95,14 @@ class FileCoordinates:
 @dataclass(frozen=True)
 class FileRecording:
     """The common part of recordings that are files. ``schema``: of the records; ``schema_id``: its
-    number, which stands in front of each record."""
+    number, which stands in front of each record. ``part``: of so many parts the one of this number;
+    chunks go round, since it is little work to pass over one."""
 
     file: Path
     place: FileCoordinates
     schema: AvroSchema
     schema_id: int
+    part: tuple[int, int] = (0, 1)
 
     @property
     def name(self) -> str:
@@ -108,3 +118,16 @@ class FileRecording:
     def size(self) -> int:
         """See :class:`Recording`."""
         return self.file.stat().st_size
+
+    def parts(self, count: int) -> Sequence[Self]:
+        """See :class:`Recording`."""
+        return [replace(self, part=(number, count)) for number in range(count)]
+
+    def around(self, at: Coordinates) -> Self | None:
+        """See :class:`Recording`."""
+        return self if at[:2] == (self.place.topic, self.place.partition) else None
+
+    def has(self, chunk: int) -> bool:
+        """Return whether a chunk is in this part."""
+        number, count = self.part
+        return chunk % count == number

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from spark_cep.codecs.formats import record_format
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError
+from spark_cep.model import Coordinates
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING as FIRST
 from spark_cep.pipeline.driver.kafka.cluster import END as LAST
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
@@ -23,10 +25,12 @@ from spark_cep.recorded.recording import Chunk
 
 @dataclass(frozen=True)
 class TopicSlice:
-    """The records of a range of offsets; ``config``: the consumer's."""
+    """The records of a range of offsets; ``config``: the consumer's. ``begin``: the offset from
+    which on bytes are counted, where the range is a part of a larger one."""
 
     wanted: Range
     config: Mapping[str, Any]
+    begin: int
 
     @property
     def name(self) -> str:
@@ -47,7 +51,24 @@ class TopicSlice:
         """See :class:`~spark_cep.recorded.recording.Recording`. Raises what
         :func:`~spark_cep.pipeline.read.ranges.records_of` does."""
         for records in records_of(self.wanted, self.config):
-            yield Chunk(records, [], int(records.offset[-1]) + 1 - self.wanted.start)
+            yield Chunk(records, [], int(records.offset[-1]) + 1 - self.begin)
+
+    def parts(self, count: int) -> Sequence[TopicSlice]:
+        """See :class:`~spark_cep.recorded.recording.Recording`."""
+        start, size = self.wanted.start, self.size
+        cuts = [start + number * size // count for number in range(count + 1)]
+        return [
+            replace(self, wanted=self.wanted._replace(start=one, end=other))
+            for one, other in pairwise(cuts)
+            if one < other
+        ]
+
+    def around(self, at: Coordinates) -> TopicSlice | None:
+        """See :class:`~spark_cep.recorded.recording.Recording`."""
+        topic, partition, start, end = self.wanted
+        if at[:2] != (topic, partition) or not start <= at.offset < end:
+            return None
+        return replace(self, wanted=Range(*at, at.offset + 1))
 
 
 def open_topics(
@@ -83,4 +104,5 @@ def open_topics(
         ends |= {at: offset for at, offset in found.items() if offset >= 0}
     ranges = [Range(*at, begins[at], ends[at]) for at in partitions if begins[at] < ends[at]]
     config = settings.reader_config()
-    return RecordedEvents(schemas, [TopicSlice(each, config) for each in ranges])
+    slices = [TopicSlice(each, config, each.start) for each in ranges]
+    return RecordedEvents(schemas, slices)

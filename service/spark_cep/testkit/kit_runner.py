@@ -92,10 +92,14 @@ class KitRunner:
         """The account of a rule for the events of ``key``."""
         return Answer(why(rule, key, self._inputs, self._replayed()))
 
+    def keys(self, rule: Rule) -> Sequence[str | None]:
+        """The keys of a rule's events."""
+        return keys_seen(rule, self._inputs, self._replayed())
+
     def ended_lines(self, rules: Iterable[Rule]) -> Iterator[str]:
         """Partial matches that ended without a match, and why, of the first keys."""
         for rule in rules:
-            for key in keys_seen(rule, self._inputs, self._replayed())[:_MOST_KEYS]:
+            for key in self.keys(rule)[:_MOST_KEYS]:
                 yield from ended_lines(why(rule, key, self._inputs, self._replayed()))
 
     def _replayed(self) -> Iterator[Batch | RuleSet]:

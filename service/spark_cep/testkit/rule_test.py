@@ -289,6 +289,21 @@ class RuleTest:
         ``rule``: the rule's id, where there are several; ``version``: one that has run, where it is
         not the newest. ``ValueError`` when there is none, or the key is missing or too much.
         """
+        found = self._one(rule, version)
+        # In SQL, NULL is a key as any other.
+        if found.key and key is None and found.query is None:
+            raise ValueError(f"rule {found.id} has a key: say which")
+        if key is not None and not found.key:
+            raise ValueError(f"rule {found.id} has no key: leave it out")
+        return self._runner.why(found, key)
+
+    def keys(self, *, rule: str | None = None) -> list[str | None]:
+        """The keys of the events of a rule, of very many some, in the order of their texts;
+        ``None`` alone for a rule without key. ``rule`` as in :meth:`why`."""
+        return list(self._runner.keys(self._one(rule)))
+
+    def _one(self, rule: str | None, version: int | None = None) -> Rule:
+        """The rule that is meant, once what was sent is handed over."""
         self._settle(self._watermark)
         known = {each.id: each for each in self._versions.values()}
         if rule is None and len(known) == 1:
@@ -300,13 +315,7 @@ class RuleTest:
         if (rule, version) not in self._versions:
             ran = ", ".join(str(number) for of, number in self._versions if of == rule)
             raise ValueError(f"rule {rule} has no version {version}; there were {ran}")
-        found = self._versions[rule, version]
-        # In SQL, NULL is a key as any other.
-        if found.key and key is None and found.query is None:
-            raise ValueError(f"rule {rule} has a key: say which")
-        if key is not None and not found.key:
-            raise ValueError(f"rule {rule} has no key: leave it out")
-        return self._runner.why(found, key)
+        return self._versions[rule, version]
 
     def explain(self) -> str:
         """Everything that is known, as text: for the message of an assertion."""

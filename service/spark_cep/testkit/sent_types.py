@@ -84,6 +84,16 @@ class SentTypes:
         return self._checked[shape]
 
 
+def columns_of(rule: Rule) -> list[str]:
+    """The columns that a rule reads of any event: those of its key, then in the order in which they
+    stand in the rule."""
+    found: dict[str, None] = {}
+    for expression in (*rule.key, *(expression for _, expression, _ in _places(rule))):
+        names = {path[0] for path in _paths(expression)}
+        found |= dict.fromkeys(sorted(names, key=expression.canonical.find))
+    return list(found)
+
+
 def _problems(
     rule: Rule,
     place: str,

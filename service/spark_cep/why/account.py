@@ -104,7 +104,8 @@ class Turn:
 class Moment:
     """An event, or a deadline (``event`` is ``None``), and what it did. ``started``: steps with the
     numbers of partial matches that began; ``not_started``: the first steps that did not take it;
-    ``matches``: ids."""
+    ``matches``: ids; ``standing``: by the number of each partial match that is alive behind it, the
+    states of the plan, or the instructions of its program, at which it stands."""
 
     time: int
     event: SeenEvent | None
@@ -114,6 +115,7 @@ class Moment:
     not_started: tuple[Passed, ...] = ()
     matches: tuple[str, ...] = ()
     note: str = ""
+    standing: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,8 @@ from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.driver.rules.job_plan import check_rules, spelled_out
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
-from spark_cep.recorded.events import AtEnd, RecordedEvents, Window
+from spark_cep.recorded.events import RecordedEvents, Window
+from spark_cep.recorded.merging import AtEnd
 from spark_cep.rules.plans import plan_fingerprint
 from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.runner.batch import Batch, RunSettings

@@ -49,13 +49,13 @@ def _lines(account: Account, most: int) -> Iterator[str]:
     if left_out:
         yield f"… {left_out} earlier ones"
     for moment in moments:
-        yield from _moment(moment, account.partials)
+        yield from moment_lines(moment, account.partials)
     if account.open:
         yield ""
         yield "Open"
         for partial in account.open:
             yield f"  {_open(partial)}"
-    verdict = list(_verdict(account))
+    verdict = list(verdict_lines(account))
     if verdict:
         yield ""
         yield from verdict
@@ -77,7 +77,9 @@ def _heading(account: Account) -> str:
     return f"Rule {account.rule_id}, version {account.rule_version}, {key}: {counted}"
 
 
-def _moment(moment: Moment, partials: Mapping[int, PartialAccount]) -> Iterator[str]:
+def moment_lines(moment: Moment, partials: Mapping[int, PartialAccount]) -> Iterator[str]:
+    """Yield time and event in one line, then a line for each thing that it did. ``partials``: the
+    partial matches by number."""
     time = instant_text(moment.time)
     if moment.event is None:
         yield f"{time}  {moment.note or 'the time passes'}"
@@ -190,8 +192,8 @@ def _open(partial: PartialAccount) -> str:
     return f"{said}, {until} {instant_text(partial.deadline)}"
 
 
-def _verdict(account: Account) -> Iterator[str]:
-    """The reason why nothing matched; no lines where something did."""
+def verdict_lines(account: Account) -> Iterator[str]:
+    """Yield the reason why nothing matched; no lines where something did."""
     starts = account.starts
     if not starts.events:
         yield from _no_events(account)

@@ -8,10 +8,14 @@ import pytest
 
 from spark_cep.cases.coverage.coverage import CONDITION, EDGE, STEP, Coverage
 from spark_cep.cases.coverage.observed import observing
+from spark_cep.cases.coverage.row_edges import row_edges
 from spark_cep.cases.document.files import suites
 from spark_cep.cases.running.case_run import CaseRun
 from spark_cep.cases.running.found import found_results
 from spark_cep.cases.running.outcome import outcome
+from spark_cep.compiler.row_pattern import RowPatternPlan
+from spark_cep.compiler.rule_set import compile_rule
+from spark_cep.rules.sources.folder import read_rules
 from tests.cases.files import outcomes, read, written
 
 HALF = """
@@ -105,14 +109,34 @@ def test_a_rule_in_sql(tmp_path: Path) -> None:
     (one,) = coverage.rules.values()
     assert [one.parts[item] for item in one.missing] == []
     assert one.count(STEP) == (2, 2)
+    assert one.count(EDGE) == (3, 3)
     assert one.count(CONDITION) == (4, 4)
     alone = Coverage()
     outcome(suite, suite.file.cases[0], observing(alone))
     (one,) = alone.rules.values()
     left = [one.parts[item] for item in one.missing]
     assert "variable B" in left
+    assert [each for each in left if "edge" in each] == [
+        "edge from A to B", "edge from B to the match",
+    ]  # fmt: skip
     assert any("PREV" in each and each.endswith("is true") for each in left)
     assert not any("PREV" in each and each.endswith("is false") for each in left)
+
+
+def test_edges_of_a_pattern_of_rows(tmp_path: Path) -> None:
+    """Those of its automaton: repetition, choice, what may be left out."""
+    text = """
+        -- id: r
+        SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts MEASURES LAST(b.v) AS v
+          PATTERN (a (b{2,} | c) d?) DEFINE b AS v > 1, c AS v < 0)
+    """
+    (rule,) = read_rules(written(tmp_path, "r.sql", text).parent).rules
+    plan = compile_rule(rule)
+    assert isinstance(plan, RowPatternPlan)
+    assert {*row_edges(plan)} == {
+        (None, "A"), ("A", "B"), ("A", "C"), ("B", "B"), ("B", "D"), ("C", "D"), ("B", None),
+        ("C", None), ("D", None),
+    }  # fmt: skip
 
 
 RULES = Path(__file__).parents[3] / "examples"

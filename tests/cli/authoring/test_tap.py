@@ -55,7 +55,7 @@ def test_a_case_of_a_key(tmp_path: Path) -> None:
     """Its events from the first on, in their order, and what was found; the case passes."""
     result = tapped(tmp_path, "--to", "2026-03-01T08:30:00Z")
     assert result.exit_code == 0, result.output
-    assert "4 events, expects 1 matches, 1 timeouts" in result.stdout
+    assert "4 events, expects 1 match, 1 timeout" in result.stdout
     text = (tmp_path / "ann.cases.yaml").read_text("utf-8")
     assert "start: 2026-03-01T08:00:00Z" in text
     assert "allowed_disorder: 1 second" in text
@@ -71,7 +71,7 @@ def test_masked_columns(tmp_path: Path) -> None:
     """No value of them is in the file, and the rule finds the same."""
     result = tapped(tmp_path, "--mask", "ip, user_id")
     assert result.exit_code == 0, result.output
-    assert "5 events, expects 1 matches, 2 timeouts" in result.stdout
+    assert "5 events, expects 1 match, 2 timeouts" in result.stdout
     text = (tmp_path / "ann.cases.yaml").read_text("utf-8")
     assert "10.0.0" not in text
     assert "ann" not in text.replace("ann.logins.avsc", "")
@@ -84,9 +84,32 @@ def test_mistakes(tmp_path: Path) -> None:
     result = tapped(tmp_path, "--mask", "ipp")
     assert result.exit_code == ExitCode.CONFIGURATION
     assert "no event has a column 'ipp'; did you mean `ip`?" in result.stderr
+    result = tapped(tmp_path, "--event", "events.jsonl/0/1")
+    assert "give --key or --event, not both" in result.stderr
     result = tapped(tmp_path, "--key", "carl")
     assert "no event with the key 'carl'" in result.stderr
     assert tapped(tmp_path).exit_code == 0
     result = tapped(tmp_path)
     assert result.exit_code == ExitCode.CONFIGURATION
     assert "there is such a file already" in result.stderr
+
+
+def test_a_case_of_an_event(tmp_path: Path) -> None:
+    """The key and the time are the event's: the rule's window on both sides of it is taken."""
+    rule = written(tmp_path, "two.yaml", RULE)
+    lines = [
+        json.dumps({"user_id": user, "kind": kind, "ip": ip, "ts": at})
+        for user, kind, ip, at in EVENTS
+    ]
+    events = written(tmp_path, "events.jsonl", "\n".join([*lines, "{"]) + "\n")
+
+    def tap(event: str) -> Result:
+        case = str(tmp_path / f"case-{event[-1]}.cases.yaml")
+        given = ["--rule", "two", "--rules", str(rule), "--input", str(events), "--output", case]
+        return CliRunner().invoke(app, ["tap", *given, "--event", event])
+
+    result = tap(f"{events}/0/4")
+    assert result.exit_code == 0, result.output
+    assert "4 events, expects 1 match, 1 timeout" in result.stdout
+    assert f"--event {events}/0/9: rule two reads no such event" in tap(f"{events}/0/9").stderr
+    assert "it is a dead letter: undecodable: " in tap(f"{events}/0/7").stderr

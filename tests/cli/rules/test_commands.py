@@ -49,17 +49,22 @@ class Job:
 
     def __init__(self, folder: Path, *, ready: bool = True, **observability: Any) -> None:
         self.rules: list[dict[str, Any]] = []
+        self.note: str | None = None
         self.folder = folder
         self.health = Health(60_000)
         if ready:
             self.health.ready()
         access = access_to(Observability.model_validate(observability))
         self._server = HealthServer(
-            "127.0.0.1", 0, self.health, Metrics().registry, lambda: self.rules, access
+            "127.0.0.1", 0, self.health, Metrics().registry, self.page, access
         )
         self.port = self._server.port
         self._server.start()
         self.config = settings(folder, metrics_port=self.port, **observability)
+
+    def page(self) -> dict[str, Any]:
+        """What ``/rules`` says."""
+        return {"time": {"note": self.note}, "rules": self.rules}
 
     def stop(self) -> None:
         """Nobody listens any more."""
@@ -123,7 +128,11 @@ def test_list(start: Start) -> None:
     assert ["off", "1", "paused", "-", "12", "anna:", "noisy"] in lines
     assert found.stdout.rstrip().endswith(REASON)
     as_json = rules("list", "-c", job.config, "--json")
-    assert json.loads(as_json.stdout) == job.rules
+    assert json.loads(as_json.stdout) == job.page()
+    assert "Event time" not in found.stdout
+    job.note = "2 events wait for the watermark [t/0]"
+    told = rules("list", "-c", job.config).stdout
+    assert told.rstrip().endswith("Event time\n2 events wait for the watermark [t/0]")
 
 
 def test_list_with_login_and_tls(start: Start, tmp_path: Path) -> None:
@@ -135,7 +144,7 @@ def test_list_with_login_and_tls(start: Start, tmp_path: Path) -> None:
     tls: dict[str, Any] = {"ssl_certificate_file": own.certificate, "ssl_key_file": own.key}
     job = start(**login, **tls)
     job.rules = [row("ab")]
-    assert json.loads(rules("list", "-c", job.config, "--json").stdout) == job.rules
+    assert json.loads(rules("list", "-c", job.config, "--json").stdout) == job.page()
 
     other = authority.identity("other")
     config = settings(
@@ -162,7 +171,7 @@ def test_list_elsewhere(start: Start, tmp_path: Path) -> None:
     config = settings(tmp_path, metrics_port=0)
     for url in (f"http://localhost:{job.port}", f"http://127.0.0.1:{job.port}/rules"):
         found = rules("list", "-c", config, "--json", "--url", url)
-        assert json.loads(found.stdout) == job.rules
+        assert json.loads(found.stdout) == job.page()
     none = rules("list", "-c", config)
     assert (none.exit_code, none.stderr) == (
         3, "error: observability.metrics_port is 0: the job has no pages\n"

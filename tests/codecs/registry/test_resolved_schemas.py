@@ -70,7 +70,7 @@ def resolved(folder: Path, registry: FakeRegistry, **inputs: list[str]) -> Resol
         }
     )
     topics = [topic for several in inputs.values() for topic in several]
-    return resolve_schemas(settings, registry, topics)
+    return resolve_schemas(settings, settings.inputs, registry, topics)
 
 
 def test_the_newest_version_is_read(tmp_path: Path) -> None:

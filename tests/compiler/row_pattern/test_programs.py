@@ -37,6 +37,17 @@ def _plan_of(pattern: str, defines: str = "") -> RowPatternPlan:
     return plan_query(load_query(statement, "p.sql"))
 
 
+def test_places_with_the_same_distinctions_have_one_tuple() -> None:
+    """A loop of many alternatives with an aggregate each would have the square of them."""
+    count = 300
+    names = [f"A{number}" for number in range(count)]
+    defines = ", ".join(f"{name} AS SUM({name}.v) < 9" for name in names)
+    text = f"SELECT * FROM t MATCH_RECOGNIZE (PATTERN (({' | '.join(names)})+ B) DEFINE {defines})"
+    found = plan_query(load_query(text, "p.sql")).distinctions
+    assert max(map(len, found)) == count
+    assert len({id(each) for each in found}) == 2
+
+
 @pytest.mark.parametrize("pattern", PROGRAMS)
 def test_program(pattern: str) -> None:
     """The instructions, and that their number was reckoned right."""

@@ -445,6 +445,24 @@ def test_later_attempts_of_a_failed_one_are_not_run(within: str) -> None:
     assert kinds == ["Unmatched"] * 302 + ["MatchFound"]
 
 
+@pytest.mark.parametrize("condition", ["COUNT(A.*) = -1", "COUNT(DISTINCT A.s) = -1"])
+@pytest.mark.parametrize("batch", [1, 7, 100])
+def test_what_threads_keep_of_their_rows_is_work(condition: str, batch: int) -> None:
+    """With each row, perhaps the only one of its batch, it is made again of all rows of each
+    thread: however rows are cut, an attempt whose threads keep too much is given up at the same
+    one."""
+    clause = f"MEASURES n AS m PATTERN (A* B* C) DEFINE C AS {condition} AND n < 0"
+    both = Both(_plan(clause), RowPatternLimits(work=5_000))
+    rows = [(0, both.event(number, {"n": 1, "s": "a"})) for number in range(100)]
+    found: list[tuple[int, Result]] = []
+    while rows:
+        found += both.advance(rows[:batch], 100)
+        del rows[:batch]
+    given_up = [each for _, each in found if isinstance(each, GivenUp)]
+    assert {each.limit for each in given_up} == {"more than 5000 steps of work"}
+    assert 0 < given_up[1].first < 40
+
+
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(plans(), st.lists(st.tuples(st.integers(0, 2), VALUES), max_size=14), st.data(),
@@ -497,7 +515,8 @@ def test_the_work_of_a_row_that_ends_a_wide_attempt_is_bounded(batch: int) -> No
     """Behind it the search would go through the rows of the attempt once more."""
     plan = _plan("MEASURES n AS m PATTERN ((A | B | A B)* C) DEFINE A AS n > 0, B AS n > 0 AND"
                  " SUM(n) > 0, C AS n < 0")  # fmt: skip
-    both = Both(plan, RowPatternLimits(work=plan.program.width * 4 * 50))
+    # What threads keep of 40 rows, and these rows, but not those of 60.
+    both = Both(plan, RowPatternLimits(work=plan.program.width * 4 * 60))
     values = [*[1] * 40, 0, *[1] * 60, 0, 1, -1]
     given = [(0, both.event(number, {"n": value})) for number, value in enumerate(values)]
     found: list[Result] = []

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from random import Random
 from typing import Any
 
 import fastavro
-import numpy as np
 import pyarrow.compute as pc
 import pytest
 from pyspark.serializers import CPickleSerializer
 
 from spark_cep.codecs.avro.schema import parse
+from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import Read, RecordFormat, RecordReader, Wanted
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
-from spark_cep.columns.column_vectors import ColumnVectors
-from spark_cep.columns.representation import Representation, representation, to_whole
-from spark_cep.columns.vectors import Bytes
-from spark_cep.pattern.types import RecordType, record_type
 from spark_cep.pipeline.decode.column_bytes import MOST_BYTES
 from spark_cep.pipeline.decode.decoder import Decoder, pieces
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
@@ -50,87 +44,10 @@ SCHEMA = record(
 SCHEMA_ID = 7
 
 
-@dataclass(frozen=True)
-class JsonType:
-    """The record type of lines."""
-
-    number: int = 0
-    input: str = "events"
-    name: str = "t.Event"
-    event_time: str = "at"
-    event_time_unit: str = "millis"
-
-    @cached_property
-    def columns(self) -> RecordType:
-        """As in Avro."""
-        return record_type(json.dumps(SCHEMA))
-
-
-@dataclass(frozen=True)
-class JsonFormat(RecordFormat):
-    """Lines of JSON, an event each."""
-
-    types: tuple[JsonType, ...] = (JsonType(),)
-
-    def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> JsonReader:
-        """The reader of columns."""
-        of = {path[0]: (*to, vectors.reader(to[0])) if path == ("tags",) else (*to, -1)
-              for path, to in wanted[0].items()}  # fmt: skip
-        return JsonReader(of, vectors.width)
-
-
-@dataclass(frozen=True)
-class JsonReader(RecordReader):
-    """Reads a column into its vector; of other values the bytes are kept."""
-
-    columns: dict[str, tuple[int, Any, int]]
-    width: int
-
-    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
-        """In the words of Python's parser."""
-        assert (fault, number) == (Fault.UNDECODABLE, 0)
-        try:
-            json.loads(value)
-        except ValueError as error:
-            return Reason.UNDECODABLE, f"the value is not JSON: {error}"
-        raise AssertionError(value)
-
-    def read(self, topic: str, values: Bytes) -> Read:
-        """One record after the other."""
-        assert topic == "t"
-        count, data = len(values), bytearray()
-        wholes = np.zeros((count, max(1, self.width)), np.int64)
-        doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
-        types, faults = np.zeros(count, np.int32), np.zeros(count, np.int32)
-        for row in range(count):
-            line = values.value(row)
-            if line is None:
-                faults[row] = Fault.TOMBSTONE
-                continue
-            try:
-                event = json.loads(line)
-            except ValueError:
-                faults[row] = Fault.UNDECODABLE
-                continue
-            for name, (vector, kind, reader) in self.columns.items():
-                value = event.get(name)
-                if value is None:
-                    continue
-                nulls[row, vector] = 0
-                match representation(kind):
-                    case Representation.DOUBLE:
-                        doubles[row, vector] = value
-                    case Representation.WHOLE:
-                        wholes[row, vector] = to_whole(kind)(value)
-                    case of:
-                        text = value if of is Representation.TEXT else json.dumps(value)
-                        wholes[row, vector] = len(data) << 32 | len(text.encode())
-                        data += text.encode()
-                        if of is Representation.OBJECT:
-                            wholes[row, reader] = 0
-        types[faults == Fault.TOMBSTONE] = -1
-        texts = np.frombuffer(bytes(data) or b"\0", np.uint8)
-        return Read(texts, wholes, doubles, nulls, types, faults, (json.loads,))
+def json_format() -> JsonFormat:
+    """Objects, as they are or with the registry's framing."""
+    schema = parse(json.dumps(SCHEMA), "event")
+    return JsonFormat((EventType(0, "events", "t.Event", schema, ("t",), "at", "millis"),))
 
 
 def avro_format() -> ResolvedSchemas:
@@ -138,6 +55,16 @@ def avro_format() -> ResolvedSchemas:
     schema = parse(json.dumps(SCHEMA), "event")
     types = (EventType(0, "events", "t.Event", schema, ("t",), "at", "millis"),)
     return ResolvedSchemas(types, {SCHEMA_ID: (WriterSchema(SCHEMA_ID, schema, None, 0),)})
+
+
+def in_json(event: dict[str, Any]) -> bytes:
+    """An event."""
+    return json.dumps(event).encode()
+
+
+def in_framed_json(event: dict[str, Any]) -> bytes:
+    """An event, with a schema id in front and its text without escapes."""
+    return frame(SCHEMA_ID, json.dumps(event, ensure_ascii=False, indent=1).encode())
 
 
 def in_avro(event: dict[str, Any]) -> bytes:
@@ -187,11 +114,12 @@ def rows_of(form: RecordFormat, values: Sequence[bytes | None]) -> list[dict[str
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_same_bits_keys_and_columns(seed: int) -> None:
+@pytest.mark.parametrize("written", [in_json, in_framed_json])
+def test_the_same_bits_keys_and_columns(seed: int, written: Callable[[Any], bytes]) -> None:
     """Whatever the format; records without value, and broken ones, are faults in both."""
     events = some_events(Random(seed), 300)
-    lines = [json.dumps(event).encode() for event in events]
-    of_json = rows_of(JsonFormat(), [*lines, None, lines[0][:-3]])
+    lines = [written(event) for event in events]
+    of_json = rows_of(json_format(), [*lines, None, lines[0][:-3]])
     avro = [in_avro(event) for event in events]
     of_avro = rows_of(avro_format(), [*avro, None, avro[0][:-3]])
     assert of_json == of_avro
@@ -205,7 +133,7 @@ def test_a_format_without_registry_end_to_end() -> None:
     events = some_events(Random(7), 400)
     lines: list[bytes | None] = [json.dumps(event).encode() for event in events]
     avro: list[bytes | None] = [in_avro(event) for event in events]
-    of_json = results_of(JsonFormat(), [*lines, None, b'{"kind": "a"'])
+    of_json = results_of(json_format(), [*lines, None, b'{"kind": "a"'])
     of_avro = results_of(avro_format(), [*avro, None, in_avro(events[0])[:-3]])
     matches = [match.match_id for match in of_json.outputs.matches]
     assert len(matches) > 20

@@ -14,14 +14,11 @@ import pytest
 from spark_cep.config import OutputTopicNames, Settings
 from spark_cep.observability.health import Health
 from spark_cep.observability.metrics import Metrics
-from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME
 from spark_cep.pipeline.driver import observer as driver_observer
 from spark_cep.pipeline.driver.lifecycle.run import Run
-from spark_cep.pipeline.driver.observe.event_time import time_text
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
-from spark_cep.pipeline.match.watermark import BEGINNING, END
-from spark_cep.pipeline.wire.reports import Count, Counts, EventTime, LostRecords, Report
+from spark_cep.pipeline.wire.reports import Count, Counts, LostRecords, Report
 
 REPORT = Report(
     Counter({(Count.RECORDS, "t"): 7, (Count.MATCHED, "abc"): 2}),
@@ -138,8 +135,8 @@ def test_progress_of_every_batch_is_taken_once(
         for each in progress:
             recent.append(each)
             query.lastProgress = each
-        observer.look_at(query)
-        observer.look_at(query)
+        observer.look_at(query, {})
+        observer.look_at(query, {})
 
     look(_progress(0, **done))
     look(_progress(1, **idle))
@@ -164,89 +161,14 @@ def test_room_on_the_checkpoint_s_disk(
         lastProgress=None,
     )
     (tmp_path / "checkpoint").mkdir()
-    observer.look_at(idle)
+    observer.look_at(idle, {})
     disk = shutil.disk_usage(tmp_path)
     name = "spark_cep_checkpoint_disk_bytes"
     assert _value(metrics, name, area="size") == disk.total
     assert 0 < (_value(metrics, name, area="free") or 0) < disk.total
     (tmp_path / "checkpoint").rmdir()
-    observer.look_at(idle)
+    observer.look_at(idle, {})
     assert _value(metrics, name, area="free") is None
-
-
-def _with_time(watermark: int, newest: int, waiting: int, records: int = 1) -> bytes:
-    time = EventTime(watermark, {("t", 0): newest, ("t", 1): None})
-    return Report(Counter({(Count.RECORDS, "t"): records}), time=time, waiting=waiting).encode()
-
-
-def _query() -> Any:
-    status = {"isDataAvailable": False, "isTriggerActive": False, "message": "Waiting for data"}
-    return SimpleNamespace(status=status, lastProgress=None)
-
-
-@pytest.mark.parametrize("idle", [None, 60_000])
-def test_events_that_wait_are_told(
-    observer: Observer, metrics: Metrics, monkeypatch: pytest.MonkeyPatch, idle: int | None
-) -> None:
-    """Seconds after the last record, once in ten minutes, with what moves the watermark; not while
-    records come, nor when none waits."""
-    lines: list[dict[str, Any]] = []
-    monkeypatch.setattr(driver_observer._log, "info", lambda name, **v: lines.append({name: v}))
-    monkeypatch.setattr(observer, "_look_at_machine", lambda: None)
-    monkeypatch.setattr(
-        observer, "_time", observer._time.model_copy(update={"advance_when_idle": idle})
-    )
-    now = 1_000.0
-    monkeypatch.setattr("spark_cep.pipeline.driver.observer.time.monotonic", lambda: now)
-
-    def told() -> list[dict[str, Any]]:
-        observer.look_at(_query())
-        return [line["events_wait"] for line in lines if "events_wait" in line]
-
-    observer.batch_started(1)
-    observer.batch_done(1, [_with_time(989_999, 1_000_000, 2)])
-    assert _value(metrics, "spark_cep_events_waiting") == 2
-    now += 4
-    assert told() == []
-    now += 2
-    (line,) = told()
-    assert (line["events"], line["newest"]) == (2, "1970-01-01T00:16:40Z")
-    assert line["watermark"] == "1970-01-01T00:16:29.999Z"
-    assert line["moved_by"] == (
-        "an event that is more than 10 seconds newer; with time.advance_when_idle the clock, too"
-        if idle is None
-        else "a newer event, or the clock after 1 minute without any"
-    )
-    now += 599
-    assert len(told()) == 1
-    now += 2
-    assert len(told()) == 2
-    now += 601
-    observer.batch_started(2)
-    observer.batch_done(2, [_with_time(2_000_000, 1_000_000, 0, records=0)])
-    assert len(told()) == 2
-
-
-def test_a_watermark_ahead_of_the_clock(
-    observer: Observer, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is warned about once, and shown; one that is behind is not, nor one by a difference of
-    clocks."""
-    warned: list[dict[str, Any]] = []
-    monkeypatch.setattr(driver_observer._log, "warning", lambda name, **v: warned.append({name: v}))
-    monkeypatch.setattr("spark_cep.pipeline.driver.observer.time.time", lambda: 1_000.0)
-    assert math.isnan(_value(metrics, "spark_cep_watermark_ahead_seconds") or 0)
-    for batch, (seconds, times) in enumerate([(940, 0), (1_030, 0), (4_600, 1), (4_700, 1)]):
-        observer.batch_started(batch)
-        observer.batch_done(batch, [_with_time(seconds * 1_000, seconds * 1_000 + 1, 0)])
-        ahead = max(0, seconds - 1_000)
-        assert _value(metrics, "spark_cep_watermark_ahead_seconds") == ahead
-        assert len(warned) == times
-    (line,) = warned
-    assert line["watermark_ahead"] == {
-        "watermark": "1970-01-01T01:16:40Z", "ahead_seconds": 3_600, "partitions": ["t/0"],
-    }  # fmt: skip
-    assert _value(metrics, "spark_cep_watermark_lag_seconds") == 0
 
 
 def test_lost_records_are_told_once(
@@ -266,10 +188,3 @@ def test_lost_records_are_told_once(
         "topic": "t", "partition": 0, "from_offset": 7, "to_offset": 1_461, "records": 1_455,
     }  # fmt: skip
     assert _value(metrics, "spark_cep_records_lost_total", topic="t") == 1_455
-
-
-def test_times_beyond_the_calendar() -> None:
-    """A watermark may lie before the year 1, or behind 9999."""
-    assert time_text(FIRST_TIME - 10_001) == "0001-01-01T00:00:00Z"
-    assert time_text(LAST_TIME + 60_000) == "9999-12-31T23:59:59.999Z"
-    assert (time_text(None), time_text(BEGINNING), time_text(END)) == (None, None, None)

@@ -108,7 +108,7 @@ def test_messages_arrive_as_they_are(topics: Topics) -> None:
 def test_a_full_queue_is_waited_for(topics: Topics) -> None:
     """No message is lost, or handed on twice."""
     producer = Producer({**topics.config, "queue.buffering.max.messages": 7})
-    records: list[Record] = [("a", None, b"%d" % number, []) for number in range(500)]
+    records: list[Record] = [("a", None, b"%d" % number, []) for number in range(60)]
     producer.produce(topics.of(Messages.of_records(records)))
     assert producer.flush(30) == 0
     assert topics.there() == records

@@ -16,7 +16,7 @@ from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import texts_of
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.keys_state import joined
-from spark_cep.matcher.snapshot import encode
+from spark_cep.matcher.snapshot.written_state import encode
 from spark_cep.matcher.steps.held import INSTANCE, Held
 from spark_cep.packing import unpack
 from spark_cep.pipeline.state.bucket_storage import BucketStorage

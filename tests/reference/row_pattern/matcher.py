@@ -163,7 +163,7 @@ class RowPatternMatcher:
 
     def _step(self, state: KeyState, attempt: Attempt) -> None:
         """Let the threads go on by a row, or by the partition's end, within the limits."""
-        state.see(attempt.next_row)
+        state.see(attempt.next_row, self._runner.restored(attempt))
         self._runner.step(state, attempt)
         rows, threads = self._limits.rows, self._limits.threads
         if (

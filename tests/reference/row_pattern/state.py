@@ -69,10 +69,11 @@ class KeyState:
         """The number of the row that would come next."""
         return self.first + len(self.rows)
 
-    def see(self, number: int) -> None:
-        """Let a row be seen; the first time, its work begins."""
+    def see(self, number: int, restored: int = 0) -> None:
+        """Let a row be seen; the first time, its work begins, with what it costs to restore what
+        threads keep of their rows."""
         if number > self.frontier:
-            self.frontier, self.work, self.deadline = number, 0, _NO_TIME
+            self.frontier, self.work, self.deadline = number, restored, _NO_TIME
 
     def row(self, number: int) -> Event:
         """A row that is kept."""

@@ -23,6 +23,10 @@ class ThreadRunner:
         self._program = plan.program
         self._most_work = limits.work
         self._costs = lowered.program.variables["cost"].tolist()
+        #: The steps of work of a row that a thread has taken: of its registers, and of the
+        #: variable that it waits for.
+        self._of_registers = int(lowered.program.clause[0]["restored"])
+        self._of_python = lowered.program.variables["restored"].tolist()
         #: Whether all conditions say the same of each attempt; the steps of work are not counted.
         self.near = bool(lowered.program.clause[0]["near"])
         #: The steps of work of a row where they are not counted one by one.
@@ -66,6 +70,16 @@ class ThreadRunner:
         """Lets the threads take one more row, or, at the partition's end, none."""
         attempt.next_row += 1
         self._run(state, attempt, attempt.next_row)
+
+    def restored(self, attempt: Attempt) -> int:
+        """What it costs to restore what threads keep of their rows."""
+        work = 0
+        for thread in attempt.threads:
+            instruction, steps = self._program.instructions[thread.at], self._of_registers
+            if isinstance(instruction, Label):
+                steps += self._of_python[instruction.variable]
+            work += 0 if self.near else len(thread.labels) * steps
+        return work
 
     def _run(self, state: KeyState, attempt: Attempt, until: int) -> None:
         """Every thread goes on as far as the rows before number ``until`` let it; no others are

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from spark_cep.cases.coverage.row_edges import edge_text, row_edges
 from spark_cep.compiler.explain.wording import condition_text, in_words
 from spark_cep.compiler.formula import TRUE
 from spark_cep.compiler.plan import Edge, Plan
@@ -26,8 +27,9 @@ CONDITION: Final = "condition"
 
 @dataclass(frozen=True, order=True)
 class Item:
-    """A part of a rule that cases may take: the step or condition ``number``, or an edge of the
-    state ``number``. ``part``: of a condition, the answer; of an edge, its place."""
+    """A part of a rule that cases may take: the step, condition or, in SQL, edge ``number``, or an
+    edge of the state ``number``. ``part``: of a condition, the answer; of an edge of a state, its
+    place."""
 
     kind: str
     number: int
@@ -114,6 +116,8 @@ def _parts_of_rows(plan: RowPatternPlan) -> Iterator[tuple[Item, str]]:
     """The parts of a rule in SQL."""
     for number, variable in enumerate(plan.steps):
         yield Item(STEP, number), f"variable {variable}"
+    for number, edge in enumerate(row_edges(plan)):
+        yield Item(EDGE, number), edge_text(edge)
     for number, (name, expression) in enumerate(row_conditions(plan)):
         yield from _both(number, f"{expression.canonical} ({name})")
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from spark_cep.cases.coverage.applied import AppliedEvent, is_of
 from spark_cep.cases.coverage.coverage import (
     CONDITION,
+    EDGE,
     STEP,
     Coverage,
     Item,
     answers,
     row_conditions,
 )
+from spark_cep.cases.coverage.row_edges import edges_taken, row_edges
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.compiler.row_pattern.program import Label
 from spark_cep.compiler.rule_set import PlannedRule
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.model import Coordinates, Match, Timeout
+from spark_cep.model import Coordinates, Event, Match, TakenEvent, Timeout
 
 
 class RowPatternCoverage:
@@ -28,6 +29,7 @@ class RowPatternCoverage:
     def __init__(self, rule: PlannedRule, plan: RowPatternPlan, coverage: Coverage) -> None:
         self._rule, self._plan = rule, plan
         self._taken = coverage.of(plan).taken
+        self._edges = {edge: number for number, edge in enumerate(row_edges(plan))}
         alone = len([atom for atom in plan.event_atoms if atom.expression is not None])
         #: The conditions that read other rows, too: number and variable.
         self._others = {
@@ -41,15 +43,20 @@ class RowPatternCoverage:
         self._taken.update(answers(self._rule, event.mask))
 
     def result(self, result: Match | Timeout) -> None:
-        """Note the variables of a match or timeout."""
+        """Note the variables and edges of a match or timeout."""
         if is_of(result, self._plan):
-            self._note(result.steps)
+            self._note(result.steps, matched=isinstance(result, Match))
 
-    def _note(self, variables: Iterable[str]) -> None:
-        for variable in variables:
+    def _note(
+        self, steps: Mapping[str, Sequence[Event | TakenEvent]], *, matched: bool = False
+    ) -> None:
+        for variable in steps:
             self._taken[Item(STEP, self._plan.steps.index(variable))] += 1
             if variable in self._others:
                 self._taken[Item(CONDITION, self._others[variable], 1)] += 1
+        for edge in edges_taken(steps, matched=matched):
+            if edge in self._edges:
+                self._taken[Item(EDGE, self._edges[edge])] += 1
 
     def rows(
         self,
@@ -67,7 +74,7 @@ class RowPatternCoverage:
         if matched or any(each.held_back for each in (*known, *now)):
             # Less preferred ways go unseen.
             return
-        failed: set[str] = set()
+        failed: set[str | None] = set()
         begun = _events(known)
         in_time = all(each.deadline is None or each.deadline > event.time for each in known)
         if known and in_time and not begun & _events(now):
@@ -75,26 +82,17 @@ class RowPatternCoverage:
             failed |= {variable for each in known for variable in each.waits_for}
         if event.at not in _events(now):
             failed |= self._first
-        for variable in failed & self._others.keys():
-            self._taken[Item(CONDITION, self._others[variable], 0)] += 1
+        for variable, number in self._others.items():
+            if variable in failed:
+                self._taken[Item(CONDITION, number, 0)] += 1
 
     def _is_mine(self, each: PartialMatch, event: AppliedEvent) -> bool:
         return each.rule_id == self._plan.rule.id and each.key == event.key
 
     @cached_property
-    def _first(self) -> set[str]:
+    def _first(self) -> set[str | None]:
         """The variables that a match may begin with."""
-        program = self._plan.program
-        todo, seen, found = [0], {0}, set[str]()
-        while todo:
-            at = todo.pop()
-            instruction = program.instructions[at]
-            if isinstance(instruction, Label):
-                found.add(program.variables[instruction.variable])
-                continue
-            todo += [each for each in program.successors(at) if each not in seen]
-            seen.update(todo)
-        return found
+        return {variable for begin, variable in self._edges if begin is None}
 
 
 def _events(several: Iterable[PartialMatch]) -> set[Coordinates]:

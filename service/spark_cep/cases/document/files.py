@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from spark_cep.cases.document.loading import Case, CaseFile, read_file
-from spark_cep.cases.document.references import check_steps
-from spark_cep.documents.nearest import instead
-from spark_cep.errors import ConfigurationError, Problem
+from spark_cep.cases.document.loading import Case, CaseFile, read_file, unknown_names
+from spark_cep.errors import ConfigurationError
 from spark_cep.pattern.document.loading import LoadedRule
-from spark_cep.pattern.tree import Rule, walk
 from spark_cep.rules.rule_set import assemble
 from spark_cep.rules.sources.folder import OF_CASES, SUFFIXES, has_cases, read_rules, rule_files
-from spark_cep.testkit.inputs import Schema
+
+if TYPE_CHECKING:
+    from spark_cep.testkit.inputs import Schema
 
 _SCHEMA: Final = ".avsc"
 
@@ -79,14 +78,16 @@ def case_files(folder: Path) -> list[Path]:
 
 
 def _suite(file: CaseFile, given: Mapping[str | None, Schema]) -> Suite:
-    rules = _rules(file)
-    problems = [problem for case in file.cases for problem in _unknown_names(case, rules)]
+    rules = rules_of(file)
+    problems = [problem for case in file.cases for problem in unknown_names(case, rules)]
     if problems:
         raise ConfigurationError(f"{file.path}: {len(problems)} unknown names", problems)
     return Suite(file, rules, given or file.schemas or _beside(file.path, rules))
 
 
-def _rules(file: CaseFile) -> tuple[LoadedRule, ...]:
+def rules_of(file: CaseFile) -> tuple[LoadedRule, ...]:
+    """The rules that the cases of a file test. ConfigurationError where it does not say which;
+    RuleSetError with the problems of these."""
     paths = file.rules or (_rule_file(file.path),)
     loaded: list[LoadedRule] = []
     for path in paths:
@@ -110,25 +111,6 @@ def _rule_file(path: Path) -> Path:
             " its beginning"
         )
     return existing[0]
-
-
-def _unknown_names(case: Case, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
-    known = [one.rule.id for one in rules]
-    if case.shape.rule is not None and case.shape.rule not in known:
-        allowed = instead(case.shape.rule, known, "rules")
-        yield case.problem(f"there is no rule `{case.shape.rule}`", "rule", allowed=allowed)
-        return
-    mine = (one.rule for one in rules if case.shape.rule in (None, one.rule.id))
-    steps = {rule.id: _steps(rule) for rule in mine}
-    for message, below, help_ in check_steps(case.shape, steps):
-        yield case.problem(message, *below, allowed=help_)
-
-
-def _steps(rule: Rule) -> list[str]:
-    """The steps of a rule that take events."""
-    if rule.query is not None:
-        return list(rule.query.variables)
-    return [step.name for step in walk(rule.pattern) if step.group is None and not step.negative]
 
 
 def _beside(path: Path, rules: Sequence[LoadedRule]) -> Mapping[str | None, Path]:

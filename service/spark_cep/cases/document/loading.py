@@ -10,17 +10,19 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from spark_cep.cases.document.references import EventNames, check_references
+from spark_cep.cases.document.references import EventNames, check_references, check_steps
 from spark_cep.cases.document.shape import CaseFileShape, CaseShape, CasesInRule
+from spark_cep.documents.nearest import instead
 from spark_cep.documents.places import Path as DocumentPath
 from spark_cep.documents.places import Places
 from spark_cep.documents.reading import UNREADABLE, Document, read_documents
 from spark_cep.errors import ConfigurationError, Problem
-from spark_cep.pattern.document.loading import CASES
+from spark_cep.pattern.document.loading import CASES, LoadedRule
 from spark_cep.pattern.document.shape import DocumentShape
 from spark_cep.pattern.document.shape_problems import document_problems, explainer
 from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
 from spark_cep.pattern.document.sql_file import read_sql_file
+from spark_cep.pattern.tree import Rule, walk
 from spark_cep.rules.sources.folder import has_cases, shown_name
 
 _Root = TypeVar("_Root", bound=DocumentShape)
@@ -82,13 +84,24 @@ def read_file(path: Path) -> list[CaseFile]:
     except (OSError, UnicodeDecodeError) as error:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise ConfigurationError(f"{path}: cannot be read: {why}") from error
+    return read_text(path, text)
+
+
+def read_text(path: Path, text: str) -> list[CaseFile]:
+    """The cases in the text of a file: see :func:`read_file`."""
     source = shown_name(path)
-    files, problems = (_case_file if has_cases(path) else _rule_file)(path, text, source)
-    problems += _twice(files)
+    files, problems = examine_cases(path, text)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise ConfigurationError(f"{source}: {count}", problems)
     return files
+
+
+def examine_cases(path: Path, text: str) -> tuple[list[CaseFile], list[Problem]]:
+    """The cases of a file's text, and all its problems; see :func:`read_file`."""
+    examine = _case_file if has_cases(path) else _rule_file
+    files, problems = examine(path, text, shown_name(path))
+    return files, [*problems, *_twice(files)]
 
 
 def _case_file(path: Path, text: str, source: str) -> tuple[list[CaseFile], list[Problem]]:
@@ -198,3 +211,23 @@ def _with_event_time(case: Case, column: str | None) -> Case:
         return case
     shape = case.shape.model_copy(update={"event_time": column})
     return Case(shape, case.path, case.places, case.names)
+
+
+def unknown_names(case: Case, rules: Sequence[LoadedRule]) -> Iterator[Problem]:
+    """Problems of rules and steps that a case names and that there are not."""
+    known = [one.rule.id for one in rules]
+    if case.shape.rule is not None and case.shape.rule not in known:
+        allowed = instead(case.shape.rule, known, "rules")
+        yield case.problem(f"there is no rule `{case.shape.rule}`", "rule", allowed=allowed)
+        return
+    mine = (one.rule for one in rules if case.shape.rule in (None, one.rule.id))
+    steps = {rule.id: _steps(rule) for rule in mine}
+    for message, below, help_ in check_steps(case.shape, steps):
+        yield case.problem(message, *below, allowed=help_)
+
+
+def _steps(rule: Rule) -> list[str]:
+    """The steps of a rule that take events."""
+    if rule.query is not None:
+        return list(rule.query.variables)
+    return [step.name for step in walk(rule.pattern) if step.group is None and not step.negative]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -42,7 +43,7 @@ def accept(outcomes: Sequence[CaseOutcome]) -> dict[str, int]:
     accepted, by file. ConfigurationError where a file cannot be written, or where a case could not
     be run."""
     count: dict[str, int] = {}
-    by_file: dict[Any, list[CaseOutcome]] = {}
+    by_file: dict[Path, list[CaseOutcome]] = {}
     for each in outcomes:
         if each.run.problem is not None:
             raise ConfigurationError(
@@ -52,16 +53,21 @@ def accept(outcomes: Sequence[CaseOutcome]) -> dict[str, int]:
         if not each.passed:
             by_file.setdefault(each.suite.file.path, []).append(each)
     for path, several in by_file.items():
-        text = several[0].suite.file.text
-        edits = sorted((_edit(text, each) for each in several), key=lambda edit: -edit.start)
-        for edit in edits:
-            text = text[: edit.start] + edit.text + text[edit.end :]
         try:
-            path.write_text(text, "utf-8", newline="")
+            path.write_text(accepted_text(several), "utf-8", newline="")
         except OSError as error:
             raise ConfigurationError(f"{path}: cannot be written: {error.strerror}") from error
         count[str(path)] = len(several)
     return count
+
+
+def accepted_text(outcomes: Sequence[CaseOutcome]) -> str:
+    """The text of the file that these cases stand in, with what was found as what is expected."""
+    text = outcomes[0].suite.file.text
+    edits = sorted((_edit(text, each) for each in outcomes), key=lambda edit: -edit.start)
+    for edit in edits:
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
 
 
 def _expectation(run: CaseRun, *, rule: bool) -> dict[str, Any] | str:

@@ -54,33 +54,51 @@ def _lines(written: CaseHeader, events: Sequence[CaseEvent]) -> Iterator[str]:
         yield f"schemas: {_flow(written.schemas)}"
     if written.event_time is not None:
         yield f"event_time: {_flow(written.event_time)}"
-    yield "cases:"
-    yield f"  - case: {_flow(written.name)}"
-    yield f"    rule: {_flow(written.rule)}"
     # Whole seconds, so that times from there are short.
     start = min((event.time for event in events), default=0) // _SECOND * _SECOND
-    yield f"    start: {instant_text(start)}"
+    head = {"case": written.name, "rule": written.rule}
     if written.allowed_disorder_ms:
-        yield f"    allowed_disorder: {format_duration(written.allowed_disorder_ms)}"
-    yield "    events:"
-    for event in events:
-        yield from _event_lines(event, start, written.event_time)
+        disorder = {"allowed_disorder": format_duration(written.allowed_disorder_ms)}
+    else:
+        disorder = {}
+    steps = [_step(event, start, written.event_time) for event in events]
     if written.clock is not None:
-        yield f"      - clock: {_time(written.clock, start)}"
+        steps.append({"clock": _time(written.clock, start)})
+    yield from case_lines({**head, "start": start, **disorder}, steps)
+
+
+def case_lines(head: Mapping[str, Any], steps: Sequence[Mapping[str, Any] | str]) -> Iterator[str]:
+    """The lines of a list `cases` with one case that expects nothing yet. ``head``: its keys but
+    for `events` and `expect`; `start` in microseconds since 1970. ``steps``: its events and what
+    happens between them, as a case has them."""
+    yield "cases:"
+    before = "  - "
+    for name, value in head.items():
+        yield f"{before}{name}: {instant_text(value) if name == 'start' else _flow(value)}"
+        before = "    "
+    yield "    events:"
+    for step in steps:
+        yield from _step_lines(step)
     yield f"    expect: {NOTHING}"
 
 
-def _event_lines(event: CaseEvent, start: int, event_time: str | None) -> Iterator[str]:
+def _step(event: CaseEvent, start: int, event_time: str | None) -> Mapping[str, Any]:
     columns = {name: plain(value) for name, value in event.columns.items() if name != event_time}
-    rest: dict[str, Any] = {"at": _time(event.time, start)}
+    step: dict[str, Any] = {"send": columns, "at": _time(event.time, start)}
     if event.input is not None:
-        rest["input"] = event.input
+        step["input"] = event.input
     if event.of_type is not None:
-        rest["of_type"] = event.of_type
-    whole = _flow({"send": columns, **rest})
-    if len(whole) <= _WIDE:
-        yield f"      - {whole}"
+        step["of_type"] = event.of_type
+    return step
+
+
+def _step_lines(step: Mapping[str, Any] | str) -> Iterator[str]:
+    whole = _flow(step)
+    if isinstance(step, str) or "send" not in step or len(whole) <= _WIDE:
+        short = not isinstance(step, str) and "send" not in step
+        yield f"      - {whole[1:-1] if short else whole}"
         return
+    columns, rest = step["send"], {name: step[name] for name in step if name != "send"}
     yield "      - send:"
     yield from (f"          {_flow(name)}: {_flow(value)}" for name, value in columns.items())
     yield from (f"        {name}: {_flow(value)}" for name, value in rest.items())

@@ -7,21 +7,24 @@ each event of the key and emits all of its columns, is run over them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
+
 from spark_cep.cases.writing.case_text import CaseEvent
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.documents.nearest import listed
 from spark_cep.errors import ConfigurationError
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.model import Coordinates
+from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pattern.expressions import parse
 from spark_cep.pattern.tree import MOST_COUNTED, Emit, Limits, Rule, Step
 from spark_cep.pattern.types import TIMESTAMP
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
-from spark_cep.recorded.events import RecordedEvents
+from spark_cep.recorded.events import RecordedBatch, RecordedEvents
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
 
@@ -39,15 +42,63 @@ class TappedEvent:
     event: CaseEvent
 
 
-def tapped_events(events: RecordedEvents, rule: Rule, key: str | None) -> list[TappedEvent]:
+@dataclass(frozen=True)
+class EventAt:
+    """The key of one event. ``recorded_at``: the time (ms) by which recordings are cut: its
+    timestamp in Kafka, or, without one, its event time; ``None`` where it has neither."""
+
+    key: str | None
+    recorded_at: int | None
+
+
+def event_at(events: RecordedEvents, rule: Rule, at: Coordinates) -> EventAt:
+    """The event at these coordinates. Raises ConfigurationError where there is none, or ``rule``
+    has no key for it."""
+    taps = _taps(events, rule, None)
+    around = events.around(at)
+    letters: list[DeadLetter] = []
+    recorded_at: int | None = None
+
+    def here(batch: RecordedBatch) -> Batch:
+        nonlocal recorded_at
+        letters.extend(each for each in batch.letters if each.at == at)
+        kept = [
+            each.take(np.flatnonzero(each.offset == at.offset))
+            for each in batch.batch.records
+            if (each.topic, each.partition) == at[:2]
+        ]
+        for each in filter(len, kept):
+            recorded_at = int(each.time[0])
+        return replace(batch.batch, records=kept)
+
+    for outputs in _run(around, compile_rules(taps.rules, events.inputs(1).types), here):
+        letters += outputs.dead_letters
+        for match in outputs.matches:
+            kafka_time = recorded_at if recorded_at is not None and recorded_at >= 0 else None
+            return EventAt(match.key, match.time if kafka_time is None else kafka_time)
+    where = "/".join(map(str, at))
+    if letters:
+        raise ConfigurationError(
+            f"--event {where}: rule {rule.id} has no key for it, as it is a dead letter:"
+            f" {letters[0].reason}: {letters[0].detail}"
+        )
+    raise ConfigurationError(
+        f"--event {where}: rule {rule.id} reads no such event; what is read is"
+        f" {listed(sorted({each.name for each in events.recordings}))}"
+    )
+
+
+def tapped_events(
+    events: RecordedEvents, rule: Rule, key: str | None, most: int = MOST_EVENTS
+) -> list[TappedEvent]:
     """The events of ``key`` that ``rule`` reads, in the order of partitions and offsets; of several
     partitions in the order of time.
 
-    Raises ConfigurationError where there are none, or more than ``MOST_EVENTS``.
+    Raises ConfigurationError where there are none, or more than ``most``.
     """
-    taps = _taps(events, rule, key)
+    taps = _taps(events, rule, _condition(rule, key))
     found: dict[Coordinates, TappedEvent] = {}
-    for outputs in _run(events, compile_rules(taps.rules, events.inputs(1).types)):
+    for outputs in _run(events, compile_rules(taps.rules, events.inputs(1).types), _batch):
         for match in outputs.matches:
             (taken,) = (each for several in match.steps.values() for each in several)
             if match.key != key:
@@ -61,11 +112,15 @@ def tapped_events(events: RecordedEvents, rule: Rule, key: str | None) -> list[T
                 {name: value for name, value in columns.items() if value is not None},
             )
             found[taken.at] = TappedEvent(taken.at, seen)
-        if len(found) > MOST_EVENTS:
+        if len(found) > most:
+            if not rule.key:
+                raise ConfigurationError(f"there are more than {most:,} events")
             raise ConfigurationError(
-                f"key {key!r} has more than {MOST_EVENTS:,} events: choose less of them, with"
-                " --from and --to"
+                f"key {key!r} has more than {most:,} events: choose less of them, with --from and"
+                " --to"
             )
+    if not found and not rule.key:
+        raise ConfigurationError(f"rule {rule.id} reads no event that is there")
     if not found:
         raise ConfigurationError(
             f"rule {rule.id} reads no event with the key {key!r} there; keys are compared as text,"
@@ -129,9 +184,8 @@ class _Taps:
         return len(self.types) > len({each.input for each in self.types.values()})
 
 
-def _taps(events: RecordedEvents, rule: Rule, key: str | None) -> _Taps:
+def _taps(events: RecordedEvents, rule: Rule, condition: Any) -> _Taps:
     rules, types = [], dict[str, _Type]()
-    condition = _condition(rule, key)
     for number, kind in enumerate(events.format.types):
         if rule.events and kind.input not in rule.events:
             continue
@@ -176,12 +230,18 @@ def _condition(rule: Rule, key: str | None) -> Any:
     return parse(" AND ".join(tests))
 
 
-def _run(events: RecordedEvents, plan: RuleSetPlan) -> Iterator[Outputs]:
-    """The matches of the taps."""
+def _batch(recorded: RecordedBatch) -> Batch:
+    return recorded.batch
+
+
+def _run(
+    events: RecordedEvents, plan: RuleSetPlan, chosen: Callable[[RecordedBatch], Batch]
+) -> Iterator[Outputs]:
+    """The matches of the taps in what is ``chosen`` of each batch."""
     runner = Runner(plan, events.inputs(_SETTINGS.key_groups), _SETTINGS)
     for each in events.batches(_SETTINGS):
         # Nothing is late, however far behind.
-        batch = replace(each.batch, watermark=BEGINNING)
+        batch = replace(chosen(each), watermark=BEGINNING)
         try:
             found = runner.apply(batch)
         except NewSchemasError as error:

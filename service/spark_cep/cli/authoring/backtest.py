@@ -27,10 +27,17 @@ from spark_cep.cli.authoring.events import (
 )
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.saving import save
-from spark_cep.cli.terminal import err, out, print_warnings
-from spark_cep.errors import printable
+from spark_cep.cli.terminal import (
+    compiling_told,
+    err,
+    note,
+    out,
+    print_warnings,
+    shows_progress,
+)
 
 if TYPE_CHECKING:
+    from spark_cep.backtest.comparison import CompareReport
     from spark_cep.backtest.expectations import ExpectationVerdict
     from spark_cep.backtest.on_spark import SparkReplay
     from spark_cep.backtest.replay import Replay
@@ -110,6 +117,7 @@ def backtest(
     from spark_cep.backtest.replay import Replay, run_settings
     from spark_cep.cli.authoring import backtest_text
     from spark_cep.config import load
+    from spark_cep.recorded.opening import window_of
 
     if junit is not None and expect is None:
         raise typer.BadParameter("--junit is about --expect, which is not given")
@@ -118,12 +126,12 @@ def backtest(
     settings = None if config is None else load(config)
     chosen = rules_to_run(rules, settings)
     expected = None if expect is None else Expectations(read_expectations(expect, chosen))
-    with ExitStack() as stack:
+    with ExitStack() as stack, compiling_told():
         events = recorded_events(
-            chosen, given or [], settings, schema, event_time, start, end, stack
+            chosen, given or [], settings, schema, event_time, window_of(start, end), stack
         )
-        for note in events.notes:
-            err.print(f"note: {printable(note)}", markup=False)
+        for each in events.notes:
+            note(each)
         run = run_settings(settings, None if disorder is None else allowed_disorder(disorder))
         replay = Replay(chosen, events, run)
         print_warnings(replay.warnings)
@@ -139,6 +147,9 @@ def backtest(
         keeps = output is not None or expected is not None
         runs = replay if master is None else _on_spark(replay, master, keeps, stack)
         report = _run(runs, chosen, events, at_end, output, form, expected)
+    if not report.records:
+        between = "between --from and --to" if start or end else "in what was read"
+        note(f"there is no record {between}")
     verdicts = [] if expected is None else [*expected.verdicts()]
     if as_json:
         made = report.as_json()
@@ -198,8 +209,9 @@ def _run(
     return report
 
 
-def _compared(old: Replay, new: Replay, events: RecordedEvents, at_end: TimeAtEnd) -> Any:
+def _compared(old: Replay, new: Replay, events: RecordedEvents, at_end: TimeAtEnd) -> CompareReport:
     from spark_cep.backtest.comparison import Comparison
+    from spark_cep.backtest.example_accounts import explain
 
     comparison = Comparison(old.rules, new.rules)
     records = 0
@@ -208,7 +220,10 @@ def _compared(old: Replay, new: Replay, events: RecordedEvents, at_end: TimeAtEn
             comparison.add(old.apply(batch), new.apply(batch))
             records += batch.records
             moved(batch.read, records, None)
-    return comparison.ended(records)
+    report = comparison.ended(records)
+    with _progress(events) as moved:
+        explain(report, old, new, at_end.value, moved)
+    return report
 
 
 @contextmanager
@@ -221,7 +236,7 @@ def _progress(events: RecordedEvents) -> Iterator[Any]:
         TextColumn("{task.percentage:>3.0f}%  {task.description}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+    with Progress(*columns, console=err, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task("", total=max(1, events.size))
         began = monotonic()
 

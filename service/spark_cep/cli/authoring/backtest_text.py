@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from spark_cep.backtest.replay import begun
+from spark_cep.backtest.replay import NOT_SIMULATED, begun
 from spark_cep.backtest.report import BacktestReport
 from spark_cep.backtest.rows import time_text
 from spark_cep.cli.terminal import table
 from spark_cep.errors import printable
 
 if TYPE_CHECKING:
-    from spark_cep.backtest.comparison import Changed, Compared, CompareReport
+    from spark_cep.backtest.comparison import Changed, CompareReport, RuleComparison
     from spark_cep.backtest.expectations import ExpectationVerdict
+    from spark_cep.backtest.unpaired import Compared
 
 _WIDEST_BAR = 40
 _MOST_DAYS = 31
@@ -73,6 +74,7 @@ def show(report: BacktestReport, console: Console) -> None:
             for reason, count in report.dead_letters.most_common()
         ]
         table(console, "Dead letters", ("reason", "count", "the first one"), rows)
+    console.print(f"\nNot simulated: {', '.join(NOT_SIMULATED)}", markup=False)
 
 
 def _days(report: BacktestReport, console: Console) -> None:
@@ -128,27 +130,33 @@ def show_comparison(report: CompareReport, console: Console) -> None:
             console.print(line, markup=False)
 
 
-def _rule_lines(rule: Any) -> Iterator[str]:
+def _rule_lines(rule: RuleComparison) -> Iterator[str]:
     if not rule.words and not rule.differs:
         return
     yield ""
     yield printable(rule.id)
     for line in rule.words:
         yield f"  {line}"
-    for title, examples in (
-        ("only the old rules find", rule.examples_old),
-        ("only the new rules find", rule.examples_new),
+    for title, count, examples in (
+        ("only the old rules find", rule.only_old, rule.examples_old),
+        ("only the new rules find", rule.only_new, rule.examples_new),
     ):
         if examples:
-            yield f"  {title}:"
-            yield from (f"    {_result(each)}" for each in examples)
+            yield f"  {title}{_first(len(examples), count)}:"
+        for each in examples:
+            yield f"    {_result(each.result)}"
+            yield from (f"      {line}" for line in each.why)
     if rule.examples_changed:
-        yield "  with other measures:"
+        yield f"  with other measures{_first(len(rule.examples_changed), rule.changed)}:"
         yield from (f"    {_changed(each)}" for each in rule.examples_changed)
 
 
+def _first(shown: int, count: int) -> str:
+    return f", the first {shown} of {count:,}" if count > shown else ""
+
+
 def _result(each: Compared) -> str:
-    events = ", ".join(f"{name} {count}" for name, count in each.events)
+    events = ", ".join(f"{name} {count}" for name, count in each.counts.items())
     return (
         f"{each.kind} of {_key(each.key)}, {time_text(each.start)} to {time_text(each.time)}:"
         f" {events}"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.forms import CheckForm
 from spark_cep.cli.terminal import err, print_warnings
-from spark_cep.errors import RuleSetError, printable
+from spark_cep.errors import RuleSetError, printable, printable_lines
+
+_MOST_ROUNDS: Final = 10
 
 
 def check(
@@ -45,7 +48,8 @@ def check(
     ] = CheckForm.TEXT,
 ) -> None:
     """Check rules, with --schema or --config also against event schemas. Needs neither Spark nor
-    Kafka; --config needs the registry."""
+    Kafka. --config needs the registry; it warns where Kafka does not answer, refuses the login or
+    has no such input topic, and the exit code stays that of the rules."""
     from spark_cep.cli.authoring import check_forms
     from spark_cep.cli.authoring.fixing import fix_files
     from spark_cep.cli.checking import STANDARD_INPUT, check_rules
@@ -54,12 +58,18 @@ def check(
     if fix and (not paths or STANDARD_INPUT in paths):
         raise typer.BadParameter("--fix takes rule files and folders")
     report = check_rules(paths, config, schema or [])
-    if fix:
-        fixed = fix_files(paths, report.warnings)
-        for file, count in fixed.items():
-            err.print(f"fixed {count} in {printable(str(file))}", markup=False)
-        if fixed:
-            report = check_rules(paths, config, schema or [])
+    fixed = Counter[Path]()
+    for _ in range(_MOST_ROUNDS if fix else 0):
+        # What is fixed may show what stood behind it.
+        found = fix_files(paths, (*report.problems, *report.warnings))
+        if not found:
+            break
+        fixed.update(found)
+        report = check_rules(paths, config, schema or [])
+    for file, count in fixed.items():
+        err.print(f"fixed {count} in {printable(str(file))}", markup=False)
+    for note in report.notes:
+        err.print(f"warning: {printable_lines(note)}\n", markup=False)
     if form is not CheckForm.TEXT:
         typer.echo(check_forms.written(report, form), nl=False)
     else:

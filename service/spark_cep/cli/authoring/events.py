@@ -15,7 +15,7 @@ from spark_cep.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from spark_cep.config import Settings
-    from spark_cep.recorded.events import RecordedEvents
+    from spark_cep.recorded.events import RecordedEvents, Window
     from spark_cep.rules.rule_set import RuleSet
 
 
@@ -34,7 +34,12 @@ GivenEventTimes = Annotated[
 ]
 Start = Annotated[
     str | None,
-    typer.Option("--from", metavar="TIME", help="Events from this time on, ISO 8601, UTC."),
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="From this time on, ISO 8601, UTC: of files the event time, of topics Kafka's"
+        " timestamp.",
+    ),
 ]
 Before = Annotated[
     str | None, typer.Option("--to", metavar="TIME", help="Events before this time.")
@@ -86,15 +91,14 @@ def recorded_events(
     settings: Settings | None,
     schema: Sequence[str] | None,
     event_time: Sequence[str] | None,
-    start: str | None,
-    end: str | None,
+    window: Window,
     stack: ExitStack,
 ) -> RecordedEvents:
-    """The events of files and folders, or of topics of the settings; what is opened for them is
-    closed with ``stack``. Raises ConfigurationError where there are none."""
-    from spark_cep.recorded.opening import open_events, window_of
+    """The events of files and folders whose event times are in the ``window``, or the records of
+    topics of the settings whose timestamps are; what is opened for them is closed with ``stack``.
+    Raises ConfigurationError where there are none."""
+    from spark_cep.recorded.opening import open_events
 
-    window = window_of(start, end)
     topics = [each for each in given if settings is not None and not Path(each).exists()]
     topics = [each for each in topics if _is_topic(each, settings)]
     if given and not topics:

@@ -33,7 +33,8 @@ def fix_files(paths: Sequence[Path], found: Iterable[Problem]) -> dict[Path, int
 
 
 def fixed_text(text: str, found: Iterable[Problem]) -> tuple[str, int]:
-    """The text with its fixes, and their number. Places that are not as they were found stay."""
+    """The text with its fixes, and their number. Places that are not as they were found stay, and
+    the first of two that overlap."""
     parts = _LINE.split(text)
     lines, ends = parts[::2], [*parts[1::2], ""]
     removed: set[int] = set()
@@ -44,10 +45,14 @@ def fixed_text(text: str, found: Iterable[Problem]) -> tuple[str, int]:
         reverse=True,
     )
     known = {line: lines[line - 1] for line, _, _ in places if line <= len(lines)}
+    changed: dict[int, int] = {}
     for line, column, problem in places:
         if problem.span is None or known.get(line) != problem.excerpt:
             continue
         before, start = lines[line - 1], column - 1
+        if start + problem.span.length > changed.get(line, len(before)):
+            continue  # it overlaps what is changed already
+        changed[line] = start
         after = before[:start] + (problem.fix or "") + before[start + problem.span.length :]
         if not problem.fix:
             after = after.rstrip()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.formats import record_format
 from spark_cep.codecs.registry.registry import Registry
-from spark_cep.codecs.registry.schema_resolution import resolve_schemas
+from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import Settings
 
 
@@ -17,6 +18,7 @@ def reader_schemas(settings: Settings) -> dict[str, list[AvroSchema]]:
         topics = Cluster(settings).topics()
     found: dict[str, list[AvroSchema]] = {}
     with Registry.opened(settings.registry) as registry:
-        for each in resolve_schemas(settings, registry, topics).types:
+        for each in record_format(settings, registry, topics).types:
+            assert isinstance(each, EventType)
             found.setdefault(each.input, []).append(each.reader)
     return found

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spark_cep.cli.authoring.events import Before, GivenEventTimes, GivenSchemas, Start
-from spark_cep.cli.terminal import err
+from spark_cep.cli.terminal import compiling_told, note
 
 
 def tap(
@@ -17,6 +17,15 @@ def tap(
     ],
     key: Annotated[
         str | None, typer.Option("--key", "-k", help="The key, as results have it; default: none.")
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            "--event",
+            metavar="TOPIC/PARTITION/OFFSET",
+            help="The key of this event, in place of --key: as matches, late events and dead"
+            " letters name it. What is within the rule's window of it is taken.",
+        ),
     ] = None,
     *,
     output: Annotated[
@@ -40,8 +49,9 @@ def tap(
         typer.Option(
             "--input",
             "-i",
-            metavar="[INPUT=]PATH",
-            help="Files or folders with events; default: the topics of --config.",
+            metavar="[INPUT=]FILE|FOLDER|TOPIC",
+            help="Files or folders with events, or a topic of --config; default: all that it"
+            " reads.",
         ),
     ] = None,
     config: Annotated[
@@ -49,10 +59,6 @@ def tap(
         typer.Option(
             "--config", "-c", help="The settings of the job whose topics are read.", dir_okay=False
         ),
-    ] = None,
-    topic: Annotated[
-        str | None,
-        typer.Option("--topic", help="Read this topic only; default: all of the inputs."),
     ] = None,
     start: Start = None,
     end: Before = None,
@@ -67,16 +73,18 @@ def tap(
         ),
     ] = None,
 ) -> None:
-    """Make a test case of the events of one key, with what the rule finds in them as what is
-    expected. Reads only; nothing is committed, and the job may be running."""
+    """Make a test case of the events of one key that files or topics have, with what the rule finds
+    in them as what is expected. Reads only; nothing is committed, and the job may be running."""
     from spark_cep.cli.authoring.tapping import Tap, write_case
 
     columns = [name.strip() for name in (mask or "").split(",") if name.strip()]
     asked = Tap(
-        rule, key, output, rules, tuple(given or ()), config, topic, start, end,
+        rule, key, event, output, rules, tuple(given or ()), config, start, end,
         tuple(schema or ()), tuple(event_time or ()), tuple(columns),
     )  # fmt: skip
-    done = write_case(asked)
-    for note in done.notes:
-        err.print(f"note: {note}", markup=False)
-    typer.echo(f"{output}: {done.events} events, {done.expected}")
+    with compiling_told():
+        done = write_case(asked)
+    for each in done.notes:
+        note(each)
+    events = "1 event" if done.events == 1 else f"{done.events} events"
+    typer.echo(f"{output}: {events}, {done.expected}")

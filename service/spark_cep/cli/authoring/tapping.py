@@ -18,19 +18,21 @@ from spark_cep.cases.writing.masking import Masking
 from spark_cep.cases.writing.tapping import (
     TappedEvent,
     disorder_of,
+    event_at,
     event_time_column,
     tapped_events,
 )
-from spark_cep.cli.authoring.events import rules_to_run
+from spark_cep.cli.authoring.events import recorded_events, rules_to_run
 from spark_cep.cli.saving import save
 from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import Settings, load
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError
+from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import LoadedRule
-from spark_cep.recorded.events import RecordedEvents
-from spark_cep.recorded.opening import open_events, window_of
-from spark_cep.recorded.topics import open_topics
+from spark_cep.recorded.events import RecordedEvents, Window
+from spark_cep.recorded.opening import window_of
+from spark_cep.rules.rule_set import RuleSet
 from spark_cep.rules.sources.folder import OF_CASES
 
 
@@ -40,11 +42,11 @@ class Tap:
 
     rule: str
     key: str | None
+    event: str | None
     output: Path
     rules: Path | None
     files: tuple[str, ...]
     config: Path | None
-    topic: str | None
     start: str | None
     end: str | None
     schemas: tuple[str, ...]
@@ -68,8 +70,8 @@ def write_case(asked: Tap) -> WrittenCase:
     settings = None if asked.config is None else load(asked.config)
     loaded = _rule(asked, settings)
     with ExitStack() as stack:
-        events = _opened(asked, loaded, settings, stack)
-        seen = tapped_events(events, loaded.rule, asked.key)
+        events, key = _events(asked, loaded, settings, stack)
+        seen = tapped_events(events, loaded.rule, key)
         masking = Masking(asked.mask)
         masked = [replace(each, event=_masked(each.event, masking)) for each in seen]
         _check_masks(asked, masking, seen)
@@ -83,7 +85,7 @@ def write_case(asked: Tap) -> WrittenCase:
         rules = asked.output.with_name(f"{_name(asked.output)}.yaml")
         save(loaded.text, rules)
     last = max(each.event.time for each in masked)
-    shown = "masked" if asked.mask else repr(asked.key)
+    shown = "masked" if asked.mask else repr(key)
     written = CaseHeader(
         name=f"{asked.rule}, as it was seen",
         comment=f"What {_sources(asked)} had of rule {asked.rule}, key {shown}.",
@@ -99,10 +101,10 @@ def write_case(asked: Tap) -> WrittenCase:
 
 
 def _check(asked: Tap) -> None:
-    if asked.config is None and not asked.files:
-        raise ConfigurationError("say where events are: --input FILE, or --config of a job")
     if asked.config is None and asked.rules is None:
         raise ConfigurationError("say where the rule is: --rules FILE, or --config of a job")
+    if asked.key is not None and asked.event is not None:
+        raise ConfigurationError("give --key or --event, not both: the event has the key")
     if not asked.output.stem.endswith(OF_CASES):
         raise ConfigurationError(
             f"--output {asked.output}: the name of a case file ends with {OF_CASES}.yaml"
@@ -119,15 +121,42 @@ def _rule(asked: Tap, settings: Settings | None) -> LoadedRule:
     return found.by_id[asked.rule]
 
 
-def _opened(
+def _events(
     asked: Tap, loaded: LoadedRule, settings: Settings | None, stack: ExitStack
-) -> RecordedEvents:
+) -> tuple[RecordedEvents, str | None]:
+    """The events, and the key that is meant."""
+
+    def opened(window: Window) -> RecordedEvents:
+        return recorded_events(
+            RuleSet((loaded,)), asked.files, settings, asked.schemas, asked.event_times, window,
+            stack,
+        )  # fmt: skip
+
     window = window_of(asked.start, asked.end)
-    if not asked.files:
-        assert settings is not None
-        return open_topics(settings, window, stack, asked.topic).within(window)
-    opened = open_events([loaded.rule], asked.files, settings, asked.schemas, asked.event_times)
-    return opened.within(window)
+    events = opened(window)
+    if asked.event is None:
+        if loaded.rule.key and asked.key is None:
+            raise ConfigurationError(
+                f"rule {loaded.rule.id} has a key: say which with --key, or an event that has it"
+                " with --event"
+            )
+        return events, asked.key
+    event = event_at(events, loaded.rule, _coordinates(asked.event))
+    span = loaded.rule.within.max_ms
+    if window.is_all and span is not None and event.recorded_at is not None:
+        span += 0 if settings is None else settings.time.allowed_disorder
+        events = opened(Window(event.recorded_at - span, event.recorded_at + span + 1))
+    return events, event.key
+
+
+def _coordinates(text: str) -> Coordinates:
+    topic, *numbers = text.rsplit("/", 2)
+    if len(numbers) != 2 or not all(each.isdecimal() for each in numbers):  # noqa: PLR2004
+        raise ConfigurationError(
+            f"--event {text}: allowed is TOPIC/PARTITION/OFFSET, as logins/0/1200; of a file"
+            " FILE/0/LINE, or its record from 0 on where it has no lines"
+        )
+    return Coordinates(topic, *map(int, numbers))
 
 
 def _masked(event: CaseEvent, masking: Masking) -> CaseEvent:
@@ -179,14 +208,21 @@ def _accepted(file: Path) -> str:
     (suite,) = suites([file], {})
     (case,) = suite.file.cases
     counts = {kind: len(found) for kind, found in compared(case.shape.expect).items()}
-    said = [f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count]
+    said = [_counted(count, kind) for kind, count in counts.items() if count]
     return f"expects {', '.join(said) or 'none'}"
+
+
+def _counted(count: int, kind: str) -> str:
+    name = kind.replace("_", " ")
+    if count == 1 and name != "late":
+        name = name.removesuffix("es" if name.endswith("ches") else "s")
+    return f"{count} {name}"
 
 
 def _sources(asked: Tap) -> str:
     if asked.files:
         return ", ".join(asked.files)
-    return asked.topic or f"the topics of {asked.config}"
+    return f"the topics of {asked.config}"
 
 
 def _name(file: Path) -> str:

@@ -21,7 +21,7 @@ from spark_cep.cli.authoring.events import (
     recorded_events,
     rules_to_run,
 )
-from spark_cep.cli.terminal import err, out
+from spark_cep.cli.terminal import compiling_told, note, out
 from spark_cep.documents.nearest import instead, listed
 from spark_cep.errors import ConfigurationError, printable
 
@@ -97,6 +97,7 @@ def why(
     the rule over the events with the job's own decoder and matcher, without Spark."""
     from spark_cep.backtest.replay import run_settings
     from spark_cep.config import load
+    from spark_cep.recorded.opening import window_of
     from spark_cep.rules.rule_set import RuleSet
     from spark_cep.why.answer import Answer
     from spark_cep.why.recorded import accounts_of
@@ -111,13 +112,13 @@ def why(
     if key is not None and not chosen.rule.key:
         raise ConfigurationError(f"rule {chosen.rule.id} has no key: leave --key out")
     replacement = _replacement(chosen, replaced_by, at)
-    with ExitStack() as stack:
+    with ExitStack() as stack, compiling_told():
         of_rule = RuleSet((chosen,))
         events = recorded_events(
-            of_rule, inputs or [], settings, schema, event_time, start, end, stack
+            of_rule, inputs or [], settings, schema, event_time, window_of(start, end), stack
         )
-        for note in events.notes:
-            err.print(f"note: {printable(note)}", markup=False)
+        for each in events.notes:
+            note(each)
         ms = None if disorder is None else allowed_disorder(disorder)
         accounts = accounts_of(
             of_rule, key, events, run_settings(settings, ms), at_end.value, replacement

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from spark_cep.cli.exit_codes import exit_code
-from spark_cep.cli.terminal import ConfigFile, err, out
+from spark_cep.cli.terminal import ConfigFile, configure_logs, err, out
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import load
-from spark_cep.errors import SparkCepError, printable, printable_lines
-from spark_cep.observability.logs import configure
+from spark_cep.errors import printable
 
 
 def rescale(
@@ -29,7 +26,7 @@ def rescale(
     from spark_cep.pipeline.driver.commands import rescale as rescaling
 
     settings = load(config)
-    configure(settings.observability.log_level, settings.observability.log_format)
+    configure_logs(settings.observability)
     done = rescaling.rescale(settings, partitions)
     place = settings.state.checkpoint
     if done.before == done.after:
@@ -92,7 +89,7 @@ def reset_clock(
 
     wanted = None if to is None else resetting.moment(to)
     settings = load(config).with_checkpoint(checkpoint)
-    configure(settings.observability.log_level, settings.observability.log_format)
+    configure_logs(settings.observability)
     done = command.reset_clock(settings, wanted)
     typer.echo(resetting.text(str(settings.state.checkpoint), done))
 
@@ -133,20 +130,3 @@ def dead_letters(
             typer.echo("\n".join(dead_letters_text.as_text(letter)))
     if not letters and not as_json:
         typer.echo(f"{topic} has no such dead letters")
-
-
-def doctor(config: ConfigFile) -> None:
-    """Try everything that a start needs, and tell all that is wrong: Java, brokers, logins,
-    certificates, topics, registry, schemas, rules, checkpoint. Nothing is written, and the job may
-    be running."""
-    from spark_cep.pipeline.driver.commands.doctor import examine
-
-    failed: list[SparkCepError] = []
-    for finding in examine(load(config)):
-        if finding.error is None:
-            typer.echo(f"ok      {finding.what}: {finding.found}")
-        else:
-            failed.append(finding.error)
-            typer.echo(f"failed  {finding.what}: {printable_lines(str(finding.error))}")
-    if failed:
-        sys.exit(exit_code(failed[0]))

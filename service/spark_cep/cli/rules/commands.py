@@ -41,15 +41,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="As one JSON document.")]
 @commands.command(name="list")
 def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> None:
     """Show the rules of the running job, as its page /rules says: id, version, state, since which
-    batch, partial matches; and what is rejected, and why."""
+    batch, partial matches; what is rejected, and why; and whether event time stands, or is ahead of
+    the clock."""
     from spark_cep.cli.rules import text as rules_text
     from spark_cep.cli.rules.page import pages_of
 
-    rules = pages_of(load(config).observability, url).rules()
+    page = pages_of(load(config).observability, url).rules_page()
     if as_json:
-        typer.echo(json.dumps(rules, indent=2))
+        typer.echo(json.dumps({"time": page.time, "rules": page.rules}, indent=2))
     else:
-        rules_text.show_rules(rules, out)
+        rules_text.show_rules(page.rules, out)
+        rules_text.show_time(page.time, out)
 
 
 @commands.command()
@@ -121,7 +123,8 @@ def diff(
     else:
         alone = f"the log has rule set {sets[0].number} alone: " if sets else ""
         raise typer.BadParameter(f"{alone}nothing to compare")
-    for line in rules_text.in_words(old, new) if words else rules_text.diff(old, new):
+    lines = [*(rules_text.in_words(old, new) if words else rules_text.diff(old, new))]
+    for line in lines or (["no rule differs"] if words else []):
         typer.echo(line)
 
 
@@ -130,7 +133,7 @@ def wait(
     config: ConfigFile,
     rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
     version: Annotated[
-        int | None, typer.Option("--version", "-v", help="This version of it; default: any.")
+        int | None, typer.Option("--version", "-V", help="This version of it; default: any.")
     ] = None,
     gone: Annotated[
         bool, typer.Option("--gone", help="Until it is disabled or no longer there.")
@@ -168,7 +171,7 @@ def pause(
     rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
     version: Annotated[
         int | None,
-        typer.Option("--version", "-v", min=1, help="This version alone; default: every one."),
+        typer.Option("--version", "-V", min=1, help="This version alone; default: every one."),
     ] = None,
     reason: Reason = "",
     by: By = "",
@@ -239,7 +242,9 @@ def _side(named: str | None, sets: list[LoggedRules]) -> Side:
     if named is not None and not named.isdigit():
         return Side(named, read_existing(Path(named)))
     if not sets:
-        raise typer.BadParameter("rule sets are those of a checkpoint, which --config names")
+        raise typer.BadParameter(
+            "give two rule files or folders, or, for rule sets of a job's checkpoint, --config"
+        )
     return Side.of_set(sets[-1] if named is None else _numbered(sets, int(named)))
 
 

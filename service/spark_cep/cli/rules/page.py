@@ -30,6 +30,14 @@ _CERTIFICATE: Final = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class RulesPage:
+    """The page ``/rules``: event time, and the rules."""
+
+    time: dict[str, Any]
+    rules: list[dict[str, Any]]
+
+
 @dataclass(frozen=True)
 class Pages:
     """The pages of one job. ``login``: the header that has name and password."""
@@ -41,18 +49,26 @@ class Pages:
     tls: ssl.SSLContext | None
     login: str | None
 
-    def rules(self) -> list[dict[str, Any]]:
-        """The rows of the page ``/rules``. Raises PagesUnavailableError when nobody answers,
-        SparkCepError when the answer is not that page."""
-        status, rules = self._get("/rules")
-        if isinstance(rules, list) and all(
-            isinstance(row, dict) and {"id", "state"} <= row.keys() for row in rules
-        ):
-            return rules
+    def rules_page(self) -> RulesPage:
+        """The page ``/rules``. Raises PagesUnavailableError when nobody answers, SparkCepError when
+        the answer is not that page."""
+        status, page = self._get("/rules")
+        if isinstance(page, dict):
+            time, rules = page.get("time"), page.get("rules")
+            if (
+                isinstance(time, dict)
+                and isinstance(rules, list)
+                and all(isinstance(row, dict) and {"id", "state"} <= row.keys() for row in rules)
+            ):
+                return RulesPage(time, rules)
         raise self._other("/rules", status)
 
+    def rules(self) -> list[dict[str, Any]]:
+        """The rules of the page ``/rules``; raises as :meth:`rules_page` does."""
+        return self.rules_page().rules
+
     def ready(self) -> bool:
-        """Return whether the job does its work; raises as :meth:`rules` does."""
+        """Return whether the job does its work; raises as :meth:`rules_page` does."""
         status, verdict = self._get("/readyz")
         if isinstance(verdict, dict) and "ok" in verdict:
             return bool(verdict["ok"])

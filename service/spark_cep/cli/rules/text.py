@@ -41,6 +41,14 @@ def show_rules(rules: Sequence[Mapping[str, Any]], console: Console) -> None:
         console.print("\n\n".join(reasons), markup=False)
 
 
+def show_time(event_time: Mapping[str, Any], console: Console) -> None:
+    """Print what is wrong with event time, if anything is."""
+    note = event_time.get("note")
+    if note is not None:
+        console.print("\nEvent time", style="bold")
+        console.print(printable(str(note)), markup=False)
+
+
 def reasons_of(rejected: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> list[str]:
     """Why these are rejected, with place and underlined line."""
     return [printable_lines(str(row.get("reason"))) for row in rejected]

@@ -37,10 +37,13 @@ class Reason(StrEnum):
         "unreadable_schema",
         "The registry knows the schema; it is not Avro or does not resolve to the reader schema.",
     )
-    UNDECODABLE = ("undecodable", "The body is truncated or corrupt for its schema.")
+    UNDECODABLE = (
+        "undecodable",
+        "The body is truncated or corrupt, or a field of JSON is missing or of another type.",
+    )
     VALUE_OUT_OF_RANGE = (
         "value_out_of_range",
-        "A decimal has too many digits, or a date or time is outside the years 1 to 9999.",
+        "A number has too many digits for its type, or a time is outside the years 1 to 9999.",
     )
     MISSING_KEY = (
         "missing_key",

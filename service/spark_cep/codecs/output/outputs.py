@@ -7,7 +7,7 @@ holds plain values only: it can be pickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from time import time_ns
 from typing import Any, NamedTuple, Protocol
@@ -83,6 +83,21 @@ class ResultEncoder(Protocol):
 
     def values(self, contract: Contract, columns: FieldColumns, now: int) -> Bytes:
         """The values of results that are columns, byte for byte those that each would have."""
+
+
+@dataclass(frozen=True)
+class ByContract:
+    """Writes each kind of record by an encoder of its own."""
+
+    encoders: Mapping[Contract, ResultEncoder]
+
+    def value(self, contract: Contract, result: Any, now: int, origin: str) -> bytes:
+        """See :class:`ResultEncoder`."""
+        return self.encoders[contract].value(contract, result, now, origin)
+
+    def values(self, contract: Contract, columns: FieldColumns, now: int) -> Bytes:
+        """See :class:`ResultEncoder`."""
+        return self.encoders[contract].values(contract, columns, now)
 
 
 def wall_clock() -> int:

@@ -11,7 +11,7 @@ Used on the driver.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from time import sleep as wall_sleep
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
@@ -62,6 +62,17 @@ class SubjectVersion(NamedTuple):
         if isinstance(self.found, SchemaError):
             raise self.found
         return self.found
+
+
+class SchemaText(NamedTuple):
+    """A schema as the registry has it. ``type``: AVRO, JSON or PROTOBUF; ``references``: the texts
+    of schemas that it refers to, by the names that it has for them."""
+
+    subject: str
+    version: int
+    type: str
+    text: str
+    references: Mapping[str, str]
 
 
 class Registry:
@@ -130,6 +141,27 @@ class Registry:
         """One version of ``subject``."""
         return self._version(subject, version)
 
+    def text(self, subject: str, version: int | None = None) -> SchemaText:
+        """The schema of one version of ``subject``, or of the newest one, of any type."""
+        found = self._registered(subject, version)
+        number = self._number(found.version, f"subject {subject!r}")
+        references: dict[str, str] = {}
+        self._gather(found.schema, f"subject {subject!r}, version {number}", references)
+        text = str(found.schema.schema_str)
+        return SchemaText(subject, number, found.schema.schema_type or "AVRO", text, references)
+
+    def _gather(self, schema: Schema, what: str, found: dict[str, str]) -> None:
+        """Add the texts of all schemas that a schema refers to."""
+        for reference in schema.references or ():
+            name, subject = str(reference.name), str(reference.subject)
+            if name in found:
+                continue
+            if len(found) >= _MOST_REFERENCES:
+                raise SchemaError(f"{what}: more than {_MOST_REFERENCES} references")
+            referred = self._registered(subject, self._number(reference.version, what))
+            found[name] = str(referred.schema.schema_str)
+            self._gather(referred.schema, what, found)
+
     def versions(self, subject: str) -> list[SubjectVersion]:
         """All versions of ``subject``, oldest first, also those whose schema cannot be used;
         ``SchemaNotFoundError`` when there is none."""
@@ -163,16 +195,19 @@ class Registry:
         except (OSError, ValueError, TypeError) as error:
             raise self._error(f"cannot be used: {error}") from None
 
-    def _version(self, subject: str, version: int | None) -> SubjectVersion:
-        what = f"subject {subject!r}, version {version or 'latest'}"
-        found = self._ask(
-            what,
+    def _registered(self, subject: str, version: int | None) -> RegisteredSchema:
+        return self._ask(
+            f"subject {subject!r}, version {version or 'latest'}",
             lambda: (
                 self._client.get_latest_version(subject)
                 if version is None
                 else self._client.get_version(subject, version)
             ),
         )
+
+    def _version(self, subject: str, version: int | None) -> SubjectVersion:
+        what = f"subject {subject!r}, version {version or 'latest'}"
+        found = self._registered(subject, version)
         number, schema_id = self._number(found.version, what), self._number(found.schema_id, what)
         what = f"subject {subject!r}, version {number}"
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
@@ -16,15 +16,21 @@ from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundErro
 
 
 def resolve_schemas(
-    settings: Settings, registry: Registry | None, topics: Sequence[str]
+    settings: Settings,
+    inputs: Mapping[str, Input],
+    registry: Registry | None,
+    topics: Sequence[str],
 ) -> ResolvedSchemas:
-    """The schemas for ``settings``: ``topics`` are those that exist in the cluster."""
+    """The schemas for ``inputs``: ``topics`` are those that exist in the cluster."""
     given = settings.registry
     if given is None or registry is None:
-        raise no_registry(f"records of {', '.join(f'inputs.{name}' for name in settings.inputs)}")
+        raise no_registry(
+            f"records of {', '.join(f'inputs.{name}' for name in inputs)}",
+            "format: json of the input, where they are JSON",
+        )
     types: list[EventType] = []
     ids: set[int] = set()
-    for name, source in settings.inputs.items():
+    for name, source in inputs.items():
         matching = source.topics_of(topics)
         found, versions = _readers(name, source, given.subject_name_strategy, registry, matching)
         ids |= versions

@@ -1,6 +1,6 @@
 """Compiled loops over bytes: copies of what is at places (see
-:mod:`spark_cep.columns.vectors`), numbers for texts, the same number for equal ones, and
-bytes as ASCII characters."""
+:mod:`spark_cep.columns.vectors`), numbers for texts, the same number for equal ones, bytes as
+ASCII characters, and whether bytes are a text."""
 
 from __future__ import annotations
 
@@ -113,3 +113,37 @@ def read_ascii(text, out):
             out[first + bit] = text[first + bit] | (upper >> bit & 1) << 7
     for place in range(whole, count):
         out[place] = text[place] | (text[at] >> (place - whole) & 1) << 7
+
+
+@compiled
+def is_utf8(data, at, end):
+    """Return whether the bytes are well-formed UTF-8 (RFC 3629)."""
+    while at < end:
+        first = data[at]
+        at += 1
+        if first < 0x80:
+            continue
+        low, high = 0x80, 0xBF
+        if 0xC2 <= first <= 0xDF:
+            more = 1
+        elif 0xE0 <= first <= 0xEF:
+            more = 2
+            if first == 0xE0:
+                low = 0xA0
+            elif first == 0xED:
+                high = 0x9F
+        elif 0xF0 <= first <= 0xF4:
+            more = 3
+            if first == 0xF0:
+                low = 0x90
+            elif first == 0xF4:
+                high = 0x8F
+        else:
+            return False
+        if at + more > end or not low <= data[at] <= high:
+            return False
+        for place in range(at + 1, at + more):
+            if not 0x80 <= data[place] <= 0xBF:
+                return False
+        at += more
+    return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_cep.columns.compilation import compiled
+from spark_cep.columns.compilation import compiled, inlined
 from spark_cep.columns.loops.byte_loops import place_of
 from spark_cep.columns.loops.text_hash import little_endian
 
@@ -54,6 +54,40 @@ def _put(out, at, value, width):
     return at + width
 
 
+@inlined
+def _byte(value, place):
+    return np.uint8(value >> np.uint64(8 * place) & np.uint64(0xFF))
+
+
+@inlined
+def _put_number(out, at, value, width):
+    """Write a number of one of the widths: without a loop those that nearly all have."""
+    if width == 1:
+        out[at] = _byte(value, 0)
+    elif width == 2:
+        out[at], out[at + 1] = _byte(value, 0), _byte(value, 1)
+    elif width == 4:
+        out[at], out[at + 1] = _byte(value, 0), _byte(value, 1)
+        out[at + 2], out[at + 3] = _byte(value, 2), _byte(value, 3)
+    else:
+        _put(out, at, value, width)
+
+
+@inlined
+def _number_at(data, at, width):
+    """Read a number of one of the widths: without a loop those that nearly all have."""
+    found = np.uint64(data[at])
+    if width == 2:
+        found |= np.uint64(data[at + 1]) << np.uint64(8)
+    elif width == 4:
+        found |= np.uint64(data[at + 1]) << np.uint64(8)
+        found |= np.uint64(data[at + 2]) << np.uint64(16)
+        found |= np.uint64(data[at + 3]) << np.uint64(24)
+    elif width != 1:
+        found = little_endian(data, at, width)
+    return found
+
+
 @compiled
 def measure(values, starts, tables, ends, least, width, sizes):
     """Compute for each column and block the least value, the bytes of a value's distance from it,
@@ -91,7 +125,8 @@ def write_numbers(values, starts, tables, ends, least, width, out, at):
             end = first + ends[tables[column], block]
             if wide:
                 while row < end:
-                    place = _put(out, place, np.uint64(values[row]) - np.uint64(low), wide)
+                    _put_number(out, place, np.uint64(values[row]) - np.uint64(low), wide)
+                    place += wide
                     row += 1
             row = end
             at[column, block] = place
@@ -200,7 +235,7 @@ def read_numbers(data, numbers_at, least, width, starts, rows, out):
             value = np.uint64(least[column, block])
             if wide:
                 at = numbers_at[column, block] + (row - starts[block]) * wide
-                value += little_endian(data, at, wide)
+                value += _number_at(data, at, wide)
             out[column, number] = np.int64(value)
 
 

@@ -37,14 +37,26 @@ def mermaid_text(drawings: Sequence[Drawing]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _subgraph(prefix: str, drawing: Drawing) -> Iterator[str]:
-    yield f"  subgraph {prefix}[{_label([drawing.title])}]"
+def mermaid_states(drawing: Drawing) -> str:
+    """A flowchart of the states and edges alone, from left to right; where events pass and the
+    partial match stays, without the condition."""
+    return "\n".join(["flowchart LR", *_graph("r0", drawing, loops=False)]) + "\n"
+
+
+def _graph(prefix: str, drawing: Drawing, *, loops: bool = True) -> Iterator[str]:
     for state in drawing.states:
         opening, closing = _STATES[state.kind]
         yield f"    {prefix}s{state.number}{opening}{_label(state.lines)}{closing}"
     for edge in drawing.edges:
         source, target = f"{prefix}s{edge.source}", f"{prefix}s{edge.target}"
-        yield f"    {source} {_EDGES[edge.action]}|{_label([edge.label])}| {target}"
+        is_loop = edge.action is Action.IGNORE and source == target
+        label = f"|{_label([edge.label])}|" if loops or not is_loop else ""
+        yield f"    {source} {_EDGES[edge.action]}{label} {target}"
+
+
+def _subgraph(prefix: str, drawing: Drawing) -> Iterator[str]:
+    yield f"  subgraph {prefix}[{_label([drawing.title])}]"
+    yield from _graph(prefix, drawing)
     if drawing.notes:
         yield f"    {prefix}notes[{_label(drawing.notes)}]"
         yield f"    class {prefix}notes notes"

@@ -15,6 +15,7 @@ from spark_cep.compiler.explain.explanation import (
     warning_lines,
 )
 from spark_cep.compiler.explain.wording import window_in_words
+from spark_cep.compiler.row_pattern.distinction import reads_rows_taken
 from spark_cep.compiler.row_pattern.plan import RowPatternPlan
 from spark_cep.errors import Problem, printable
 from spark_cep.pattern.expressions import ColumnPath
@@ -33,7 +34,7 @@ from spark_cep.pattern.sql.row_pattern import (
 )
 from spark_cep.pattern.sql.spelling import leaves_columns_open
 from spark_cep.pattern.tree import Rule
-from spark_cep.pattern.work import ROW_CALL, THREAD
+from spark_cep.pattern.work import FOLD, ROW_CALL, THREAD
 
 _TIMES = {(0, None): "any number of times", (1, None): "once or more", (0, 1): "once or not at all"}
 _TOGETHER = {
@@ -151,6 +152,10 @@ def _work(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
     yield "open attempt", f"at most {width:,} instructions, {THREAD} steps each, and conditions"
     steps = f"a step for each operation and value kept, {ROW_CALL:,} for a call of Python"
     yield "conditions", steps
+    values = (value for each in plan.query.defines.values() for value in each.row_values)
+    if any(map(reads_rows_taken, values)):
+        text = "the rows that each thread has taken: 2 steps or more for what look-backs keep of"
+        yield "grows with", f"{text} them, {FOLD} for what Python makes of them"
     span = width * THREAD
     text = f"the rows behind the start of an attempt that ends: {span:,} steps each"
     if most // span < rule.limits.events:

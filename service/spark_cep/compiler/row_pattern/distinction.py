@@ -48,24 +48,41 @@ class Distinction:
 def distinctions(
     program: RowPatternProgram, defines: Mapping[str, Expression]
 ) -> tuple[tuple[Distinction, ...], ...]:
-    """For each place of the program, what the conditions that can be reached from there read."""
+    """For each place of the program, what the conditions that can be reached from there read.
+    Places with the same have one tuple."""
     of_variable = [
         frozenset(_distinctions(defines[v].row_values) if v in defines else ())
         for v in program.variables
     ]
-    ahead: list[frozenset[Distinction]] = [frozenset()] * len(program.instructions)
+    every = sorted(frozenset[Distinction]().union(*of_variable), key=repr)
+    # Sets as bits: there may be as many distinctions as places.
+    bits = {each: 1 << number for number, each in enumerate(every)}
+    read = [sum(bits[each] for each in found) for found in of_variable]
+    ahead = [0] * len(program.instructions)
     changed = True
     while changed:
         changed = False
         for at in reversed(range(len(program.instructions))):
             instruction = program.instructions[at]
-            found = (
-                of_variable[instruction.variable] if isinstance(instruction, Label) else ahead[at]
+            found = ahead[at] | (
+                read[instruction.variable] if isinstance(instruction, Label) else 0
             )
-            found = found.union(*(ahead[after] for after in program.successors(at)), ahead[at])
+            for after in program.successors(at):
+                found |= ahead[after]
             if found != ahead[at]:
                 ahead[at], changed = found, True
-    return tuple(tuple(sorted(each, key=repr)) for each in ahead)
+    known = {
+        found: tuple(each for each in every if found & bits[each]) for found in dict.fromkeys(ahead)
+    }
+    return tuple(known[found] for found in ahead)
+
+
+def reads_rows_taken(value: RowValue) -> bool:
+    """Return whether a condition with this value reads rows that it finds by their variables, or
+    an aggregate: threads keep those."""
+    if isinstance(value, ColumnAt | ClassifierAt):
+        return value.position is not None and bool(value.position.variables)
+    return isinstance(value, RowAggregate)
 
 
 def _distinctions(values: Iterable[RowValue]) -> Iterable[Distinction]:

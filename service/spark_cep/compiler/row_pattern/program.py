@@ -110,7 +110,7 @@ class RowPatternProgram:
     def width(self) -> int:
         """The most instructions that the threads of an attempt come to before one row, where every
         condition holds."""
-        places = self._closure({0})
+        places = self.closure({0})
         width, followed = 0, 0
         seen: set[frozenset[int]] = set()
         while places and places not in seen:
@@ -120,10 +120,10 @@ class RowPatternProgram:
             if followed > _MOST_FOLLOWED:
                 return len(self.instructions)
             labels = (at for at in places if isinstance(self.instructions[at], Label))
-            places = self._closure({at + 1 for at in labels})
+            places = self.closure({at + 1 for at in labels})
         return width
 
-    def _closure(self, places: Iterable[int]) -> frozenset[int]:
+    def closure(self, places: Iterable[int]) -> frozenset[int]:
         """Return these instructions and those that threads come to from them without a row."""
         found, pending = set(places), list(places)
         while pending:

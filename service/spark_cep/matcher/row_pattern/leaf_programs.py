@@ -53,15 +53,14 @@ class Registers:
     words: int = 0
     #: By kind, set, and how many words: the first one.
     found: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    #: Function, set, column, and whether that is DOUBLE.
-    aggregates: list[tuple[int, int, int, bool]] = field(default_factory=list)
-    sets: list[tuple[str, ...]] = field(default_factory=list)
+    #: By function, set, column, and whether that is DOUBLE: the number.
+    aggregates: dict[tuple[int, int, int, bool], int] = field(default_factory=dict)
+    #: By number.
+    sets: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def set_of(self, variables: tuple[str, ...]) -> int:
         """The number of a set; no variables mean all."""
-        if variables not in self.sets:
-            self.sets.append(variables)
-        return self.sets.index(variables)
+        return self.sets.setdefault(variables, len(self.sets))
 
     def word(self, kind: int, variables: tuple[str, ...], words: int) -> int:
         """The place of a register."""
@@ -76,9 +75,7 @@ class Registers:
     ) -> int:
         """The number of an aggregate."""
         row = function, self.set_of(variables), column, double
-        if row not in self.aggregates:
-            self.aggregates.append(row)
-        return self.aggregates.index(row)
+        return self.aggregates.setdefault(row, len(self.aggregates))
 
     def rows_word(self, position: RowPosition | tuple[str, tuple[str, ...], int]) -> int:
         """The place of the register with the first or last rows that a position may be."""

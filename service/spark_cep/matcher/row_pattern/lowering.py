@@ -14,7 +14,7 @@ import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, NONE, Table
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.compiler.row_pattern.distinction import Distinction
+from spark_cep.compiler.row_pattern.distinction import Distinction, reads_rows_taken
 from spark_cep.compiler.row_pattern.program import Done, End, Instruction, Jump, Label, Save, Split
 from spark_cep.compiler.row_pattern.program import Start as StartAnchor
 from spark_cep.matcher.row_pattern.leaf_programs import LeafProgram, Load, Registers, leaf_program
@@ -23,7 +23,7 @@ from spark_cep.pattern.expressions import And, ColumnPath, Expression, Or, boole
 from spark_cep.pattern.expressions import Leaf as Part
 from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowValue
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
-from spark_cep.pattern.work import ROW_CALL, THREAD, TOTAL
+from spark_cep.pattern.work import FOLD, ROW_CALL, THREAD, TOTAL
 from spark_cep.programs.loops import expression_loop
 
 _MOST_BITS = 62
@@ -90,6 +90,7 @@ class _ProgramLowering:
     def __post_init__(self) -> None:
         self._places = {path: place for place, path in enumerate(self.plan.columns)}
         self._registers = Registers(self.plan.query.variables)
+        self._spans: dict[int, tuple[int, int]] = {}
 
     def lowered(self, limits: RowPatternLimits) -> Lowered:
         """All of it."""
@@ -111,7 +112,8 @@ class _ProgramLowering:
         ]
         kept = self._cost_of_registers()
         variables = [
-            (bits, first, end, near, cost + kept) for bits, first, end, near, cost in variables
+            (bits, first, end, near, cost + kept, folds)
+            for bits, first, end, near, cost, folds in variables
         ]
         clause = (
             FOREVER if query.within_ms is None else query.within_ms,
@@ -122,6 +124,7 @@ class _ProgramLowering:
             self._first_bits([bits for bits, *_ in variables]),
             THREAD,
             self.plan.program.width * THREAD,
+            1 + kept if kept else 0,
             _ROWS[query.rows],
             _SKIPS[query.skip],
             target,
@@ -132,20 +135,17 @@ class _ProgramLowering:
             self._failures_last() and len(instructions) <= limits.threads,
             any(map(_reads_ahead, self._values())),
         )
-        sets = np.array(
-            [
-                [not each or name in each for name in query.variables]
-                for each in self._registers.sets
-            ],
-            np.uint8,
-        ).reshape(-1, len(query.variables))
+        numbers = {name: number for number, name in enumerate(query.variables)}
+        sets = np.zeros((len(self._registers.sets), len(numbers)), np.uint8)
+        for row, names in zip(sets, self._registers.sets, strict=True):
+            row[[numbers[name] for name in names or query.variables]] = 1
         program = tables.ProgramTables(
             np.array(instructions, tables.INSTRUCTION),
             np.array(variables, tables.VARIABLE),
             np.array(self.tests, tables.TEST),
             np.array(self.loads, tables.LOAD),
             np.array(registers, tables.REGISTER),
-            np.array(self._registers.aggregates, tables.RUNNING),
+            np.array(list(self._registers.aggregates), tables.RUNNING),
             np.array(self.distinctions, tables.DISTINCTION),
             np.array(ahead, tables.AHEAD),
             np.array([clause], tables.CLAUSE),
@@ -162,10 +162,10 @@ class _ProgramLowering:
             tuple(self.texts),
         )
 
-    def _variable(self, name: str, condition: Expression | None) -> tuple[int, int, int, int, int]:
+    def _variable(self, name: str, condition: Expression | None) -> tuple[int, ...]:
         first, calls = len(self.tests), len(self.calls)
         if condition is None:
-            return 0, first, first, first, 0
+            return 0, first, first, first, 0, 0
         whole = boolean_structure(condition)
         needed = 0
         others: list[Part | And | Or] = []
@@ -195,7 +195,9 @@ class _ProgramLowering:
         asked = [test for test, code in self.tests[first:] if code == tables.OF_PROGRAM]
         operations = [end - begin for _, begin, end, *_ in map(self.conditions.__getitem__, asked)]
         cost = ROW_CALL * (len(self.calls) - calls) + len(self.tests) - first + sum(operations)
-        return needed, first, len(self.tests), ends[-1], cost
+        values = {value for _, call in self.calls[calls:] for value in call.row_values}
+        folds = sum(map(reads_rows_taken, values))
+        return needed, first, len(self.tests), ends[-1], cost, FOLD * folds
 
     def _cost_of_registers(self) -> int:
         """The steps of work of a row with what threads keep of their rows."""
@@ -234,7 +236,7 @@ class _ProgramLowering:
             self.tests.append((bit, tables.OF_BIT))
             return
         registers = self._registers
-        mark = registers.words, dict(registers.found), list(registers.aggregates)
+        mark = registers.words, dict(registers.found), dict(registers.aggregates)
         leaf = leaf_program(part.expression, self.plan.query.event, self._column, registers)
         if leaf is None:
             registers.words, registers.found, registers.aggregates = mark
@@ -266,10 +268,13 @@ class _ProgramLowering:
     def _instruction(
         self, instruction: Instruction, distinctions: Sequence[Distinction]
     ) -> tuple[int, int, int, int, int]:
-        first = len(self.distinctions)
-        self.distinctions += [self._distinction(each) for each in distinctions]
-        code, one, two = _instruction(instruction)
-        return code, one, two, first, len(self.distinctions)
+        # Many instructions have one tuple, which may be as long as they are many.
+        span = self._spans.get(id(distinctions))
+        if span is None:
+            first = len(self.distinctions)
+            self.distinctions += [self._distinction(each) for each in distinctions]
+            span = self._spans[id(distinctions)] = first, len(self.distinctions)
+        return *_instruction(instruction), *span
 
     def _distinction(self, each: Distinction) -> tuple[int, ...]:
         variables = self._registers.set_of(each.variables)

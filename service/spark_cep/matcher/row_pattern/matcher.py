@@ -41,6 +41,8 @@ _ROOM = 64
 _MOST_TRIED = 1 << 22
 #: It is stored of attempts with more instructions times rows than this.
 _REPEATED = 1_000
+#: Where threads stood is remembered of at most so many, before the last rows.
+_MOST_STANDING = 1 << 20
 
 
 class CompiledRowPattern:
@@ -135,7 +137,12 @@ class RowPatternLoopRun:
         # A bit for each instruction before a row; of the rows a power of two, so that theirs are
         # found without a division.
         words = instructions // 64 + 1
-        window = 1 << (min(longest, max(2, _MOST_TRIED // words)) - 1).bit_length()
+        window = _power(min(longest, max(2, _MOST_TRIED // words)))
+        # Of conditions that say the same of each attempt, one thread at most is at a LABEL.
+        labels = int((program.instructions["code"] == tables.LABEL).sum())
+        clause = program.clause[0]
+        noted = clause["near"] and clause["within"] != FOREVER
+        stood = _power(min(longest, max(2, _MOST_STANDING // max(1, labels)))) if noted else 1
         self._work = tables.RowPatternWork(
             keys=keys,
             held_threads=states.threads,
@@ -157,6 +164,8 @@ class RowPatternLoopRun:
             other=np.zeros(longest, np.int64),
             tried=np.zeros((window, words), np.uint64),
             tried_of=np.full(window, NONE, np.int64),
+            stood=np.zeros(stood, tables.STOOD),
+            standing=np.zeros((stood, labels), tables.STANDING),
         )
         rows = len(self._rows.at)
         self._out = tables.Out(
@@ -270,6 +279,11 @@ class RowPatternLoopRun:
             rows.bits[chosen],
             self._out.kept_tried[: control["kept_tried"]],
         )
+
+
+def _power(rows: int) -> int:
+    """The least power of two that has room for so many rows."""
+    return 1 << (rows - 1).bit_length()
 
 
 def _check(states: RowPatternStates, matcher: CompiledRowPattern) -> None:

@@ -48,11 +48,7 @@ class StepRules:
         )
         for findings in run:
             yield from self._outputs(findings, fresh.keys, fresh.events, names)
-        held, kept = run.held, run.kept_events
-        for table in (held.partials, held.finished):
-            table["first"] = kept[table["first"]]
-        held.nodes["event"] = kept[held.nodes["event"]]
-        return held
+        return run.held
 
     def live(
         self, state: Held, events: EventTable, keys: Bytes, names: Names

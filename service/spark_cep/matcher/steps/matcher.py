@@ -23,7 +23,12 @@ from spark_cep.matcher.batch.events import EventTable
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.steps.held import INSTANCE, NODE, Held
 from spark_cep.matcher.steps.loops import event_loop, kernel, kernel_tables
-from spark_cep.matcher.steps.loops.collector import compact
+from spark_cep.matcher.steps.loops.collector import (
+    count_held,
+    mark_held,
+    put_away,
+    take_up,
+)
 from spark_cep.matcher.steps.tables import PlanTables
 from spark_cep.programs.loops import expression_loop
 from spark_cep.programs.loops.distinct_loop import BRANCH, MOST_BRANCHES
@@ -60,16 +65,14 @@ class Findings(NamedTuple):
 
 
 class StepLoopRun:
-    """One run of ``tables``: an iterator over findings, then the new state in ``held``.
+    """One run of ``tables``: an iterator over findings, then the new state in ``held``, with the
+    numbers of this run's events.
 
     ``events`` are all, held ones first; ``keys`` and ``mask_numbers`` (places in ``masks``, the
     sets of true conditions) are of the new ones. All keys move to ``watermark``.
-    ``kept_events`` are the numbers of the events that the new state holds, in ascending order:
-    it numbers them by their place there.
     """
 
     held: Held
-    kept_events: I64
 
     def __init__(
         self,
@@ -149,9 +152,11 @@ class StepLoopRun:
             instances[name][places] = before.instances[name][active]
         self._work = kernel_tables.Work(times, feed, instances, before.partials, before.finished)
         known = len(before.nodes)
-        nodes = np.zeros(known + 2 * len(feed) + _ROOM, kernel_tables.NODE)
-        for name in NODE.names or ():
-            nodes[name][:known] = before.nodes[name]
+        moving = int((instances["end_partial"] - instances["first_partial"]).max(initial=0)) + 1
+        # Room for one event of the instance with most partial matches, and for the next.
+        room = known + 2 * (len(feed) + moving * self._tables.most_moves) + _ROOM
+        nodes = np.zeros(room, kernel_tables.NODE)
+        take_up(before.nodes, nodes)
         few = min(len(feed), _DRAIN_AT) + _ROOM
         self._out = kernel_tables.Tables(
             nodes=nodes,
@@ -179,6 +184,7 @@ class StepLoopRun:
         control["drain_at"] = _DRAIN_AT
         control["most_moves"] = self._tables.most_moves
         control["nodes"] = known
+        count_held(instances, before.partials, before.finished, nodes, known)
 
     def __iter__(self) -> Iterator[Findings]:
         control = self._controls[0]
@@ -274,18 +280,9 @@ class StepLoopRun:
             out.kept_finished[: control["kept_finished"]], merged["finished"], order,
         )  # fmt: skip
         serial = int(control["serial"]) + 1
-        count = compact(
-            out.nodes, int(control["nodes"]), partials, finished, out.event_mark, serial
-        )
-        self.kept_events = np.flatnonzero(out.event_mark == serial)
-        renumbered = np.zeros(len(out.event_mark), np.int32)
-        renumbered[self.kept_events] = np.arange(len(self.kept_events))
-        partials["first"] = renumbered[partials["first"]]
-        finished["first"] = renumbered[finished["first"]]
+        count = mark_held(out.nodes, int(control["nodes"]), partials, finished, serial)
         nodes = np.zeros(count, NODE)
-        for name in NODE.names or ():
-            nodes[name] = out.nodes[name][:count]
-        nodes["event"] = renumbered[nodes["event"]]
+        put_away(out.nodes, partials, finished, serial, nodes)
         self.held = Held(merged[order], partials, finished, nodes)
 
 

@@ -159,12 +159,9 @@ class PlanTables:
         of_partials = np.repeat(rule, held.instances["partials"])
         of_finished = np.repeat(rule, held.instances["finished"])
         state, nodes = held.partials["state"], held.nodes
-        inner = nodes["previous"] >= 0
-        before = nodes["event"][nodes["previous"][inner]]
         if (
             ((state < 0) | (state >= states[of_partials])).any()
-            or (before >= nodes["event"][inner]).any()
-            or check_loop.wrong_step(
+            or check_loop.wrong_node(
                 nodes,
                 np.concatenate([held.partials["last"], held.finished["last"]]).astype(np.int64),
                 steps[np.concatenate([of_partials, of_finished])],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from spark_cep.documents.nearest import nearest
@@ -53,12 +54,13 @@ def warn_greedy_last(rule: Rule) -> Iterator[Finding]:
     """Greedy gives way to nothing when nothing follows."""
     for placed in place_steps(rule.pattern):
         if placed.step.greedy and is_last_event(placed):
-            yield placed.finding(
+            found = placed.finding(
                 f"`greedy` has no effect on `{placed.step.name}`: nothing follows it",
                 "greedy",
                 "`greedy` on a step that another one follows",
                 Code.GREEDY_LAST,
             )
+            yield replace(found, fix="false")
 
 
 def warn_swallowed(rule: Rule) -> Iterator[Finding]:

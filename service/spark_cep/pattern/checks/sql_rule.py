@@ -83,7 +83,7 @@ def warn_sql(rule: Rule) -> Iterator[Finding]:
 
 def finding(problem: TextProblem) -> Finding:
     """Return a problem of the statement as a finding about the rule."""
-    return Finding(problem.message, PATH, problem.allowed, offsets=problem.span)
+    return Finding(problem.message, PATH, problem.allowed, offsets=problem.span, fix=problem.fix)
 
 
 def warned(warning: TextWarning) -> Finding:

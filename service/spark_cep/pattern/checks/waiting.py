@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_cep.pattern.check_codes import Code
-from spark_cep.pattern.checks.findings import Finding, Placed, place_steps
+from spark_cep.pattern.checks.findings import Finding, place_steps
 from spark_cep.pattern.tree import Contiguity, Loop, Rule, Skip, Step, Within
 
 _WAITING = frozenset({Contiguity.FOLLOWED_BY, Contiguity.FOLLOWED_BY_ANY})
@@ -46,12 +46,17 @@ def warn_repeated_timeout(rule: Rule) -> Iterator[Finding]:
         return
     placed = list(place_steps(rule.pattern))
     taking = [each for each in placed if not each.step.negative and not each.parents]
+    # The gap of an absence that is a match ends behind that of what goes on waiting.
+    is_late = rule.within.max_ms is None and any(step.negative for step in rule.pattern[-1:])
     for number, each in enumerate(taking):
-        field = _goes_on(each, last=number == len(taking) - 1)
-        if field is not None:
+        step, last = each.step, number == len(taking) - 1
+        found = None if is_late and not last else _goes_on(step, last=last)
+        if found is not None:
+            field, waits = found
+            most = step.times.maximum if step.times is not None else None
             yield each.finding(
-                f"behind each match a partial match goes on waiting for `{each.step.name}`, and"
-                " times out: the match is followed by a timeout with `already_matched: true`",
+                f"{waits.format(name=step.name, most=most)}: the match is followed by a timeout"
+                " with `already_matched: true`",
                 field,
                 "`after_match: skip_past_last_event` or `skip_to_next`; or consumers that pass over"
                 " timeouts with `already_matched`",
@@ -60,13 +65,26 @@ def warn_repeated_timeout(rule: Rule) -> Iterator[Finding]:
             return
 
 
-def _goes_on(placed: Placed, *, last: bool) -> str | None:
-    """The field for which a partial match goes on where another one leaves the step."""
-    step = placed.step
+_TIMES_OUT = ", and times out"
+_EACH = "behind each match a partial match goes on waiting for `{name}`" + _TIMES_OUT
+_FEWER = (
+    "behind a match with fewer than {most} events of `{name}` a partial match goes on waiting for"
+    " more" + _TIMES_OUT
+)
+_WITHOUT = "behind a match without `{name}` a partial match goes on waiting for it" + _TIMES_OUT
+
+
+def _goes_on(step: Step, *, last: bool) -> tuple[str, str] | None:
+    """The field for which a partial match goes on where another one leaves the step, up to the end
+    of the window, and how. Loops that the next event or ``until`` ends do not."""
     if step.after is Contiguity.FOLLOWED_BY_ANY:
-        return "after"
-    if step.times is not None and step.loop is Loop.COMBINATIONS and step.group is None:
-        return "loop"
-    if last and step.times is not None and step.times.maximum != step.times.minimum:
-        return "times"
-    return "optional" if last and step.optional else None
+        return "after", _EACH
+    times = step.times
+    if times is not None and step.until is None:
+        if step.loop is Loop.COMBINATIONS and step.group is None:
+            return "loop", _EACH
+        if last and times.maximum != times.minimum and step.loop is not Loop.CONSECUTIVE:
+            return "times", _EACH if times.looping else _FEWER
+    if last and step.optional and step.after is Contiguity.FOLLOWED_BY:
+        return "optional" if times is None else "times", _WITHOUT
+    return None

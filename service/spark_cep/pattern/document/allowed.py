@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from spark_cep.documents.nearest import instead
+from spark_cep.documents.nearest import instead, nearest
 from spark_cep.documents.places import Places
 from spark_cep.errors import Problem, Span, shortened
 from spark_cep.pattern.check_codes import Code
@@ -16,11 +16,15 @@ from spark_cep.pattern.checks.sql_rule import PATH
 
 #: Cheap to look for, and in each such comment.
 _MARK = "spark-cep:"
+#: A slip leaves so much of a code.
+_SURELY = 0.8
 COMMENT = re.compile(
     r"(?:^|(?<=\s))(?P<sign>#|--)\s*spark-cep:\s*allow\s+(?P<codes>[\w-]+(?:\s*,\s*[\w-]+)*)"
     r"(?:\s+because\s+(?P<reason>\S.*?))?\s*$"
 )
-_FORM = "`# spark-cep: allow CODE because REASON`"
+WITHOUT_REASON = "REASON"
+"""Stands for a reason in the form of a comment, and is none."""
+_FORM = f"`# spark-cep: allow CODE because {WITHOUT_REASON}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,8 @@ def read_comments(places: Places) -> tuple[Allowed, ...]:
             continue
         codes = tuple(re.split(r"\s*,\s*", match["codes"]))
         span = Span(number + 1, match.start("sign") + 1, match.end() - match.start("sign"))
-        found.append(Allowed(codes, match["reason"], span))
+        reason = None if match["reason"] == WITHOUT_REASON else match["reason"]
+        found.append(Allowed(codes, reason, span))
     return tuple(found)
 
 
@@ -98,7 +103,9 @@ def wrong_comments(comments: Iterable[Allowed], places: Places) -> Iterator[Prob
             if code not in known:
                 message = f"there is no code `{shortened(code)}`"
                 allowed = instead(code, known, "codes")
-                yield at_comment(comment, places, message, allowed, Code.UNKNOWN_CODE)
+                meant = nearest(code, known, _SURELY)
+                fix = None if meant is None else _with_code(comment, places, code, meant)
+                yield at_comment(comment, places, message, allowed, Code.UNKNOWN_CODE, fix)
         if not comment.reason:
             yield at_comment(
                 comment,
@@ -107,6 +114,13 @@ def wrong_comments(comments: Iterable[Allowed], places: Places) -> Iterator[Prob
                 _FORM,
                 Code.ALLOW_WITHOUT_REASON,
             )
+
+
+def _with_code(comment: Allowed, places: Places, code: str, meant: str) -> str:
+    """The comment with another code."""
+    start = comment.span.column - 1
+    written = places.lines[comment.span.line - 1][start : start + comment.span.length]
+    return re.sub(rf"(?<![\w-]){re.escape(code)}(?![\w-])", meant, written, count=1)
 
 
 def unused_comments(

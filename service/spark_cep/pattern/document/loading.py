@@ -351,8 +351,11 @@ def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Prob
             cut = _CUT if places.ends_at_comment(path) and _is_open(text) else None
             for problem in {p.message: p for p in reversed(result.problems)}.values():
                 allowed = cut or problem.allowed
+                fix = None if cut else problem.fix
                 problems.append(
-                    places.problem(problem.message, path, allowed=allowed, offsets=problem.span)
+                    places.problem(
+                        problem.message, path, allowed=allowed, offsets=problem.span, fix=fix
+                    )
                 )
     return expressions, problems
 

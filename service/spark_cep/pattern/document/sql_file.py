@@ -55,6 +55,20 @@ def read_sql_file(text: str, source: str) -> Document:
     return Document({**fields, FIELD: statement}, places, problems)
 
 
+def divided(text: str) -> tuple[str, int]:
+    """The fields in the comment at the beginning, as YAML whose characters stand where they do in
+    the file, and the number of the line in which the statement begins."""
+    lines = tuple(_LINE_END.split(text.removeprefix("\ufeff")))
+    begins = _length_of_comment(lines)
+    return _without_dashes(lines[:begins]), begins
+
+
+def _without_dashes(lines: tuple[str, ...]) -> str:
+    # Blanks for dashes, so that each character stays in its place.
+    comment = (r"\1 #\2" if COMMENT.search(line) else r"\1  \2" for line in lines)
+    return "\n".join(map(_DASHES.sub, comment, lines))
+
+
 def _length_of_comment(lines: tuple[str, ...]) -> int:
     begins = next((n for n, line in enumerate(lines) if line.strip()), 0)
     others = (n for n in range(begins, len(lines)) if not _DASHES.fullmatch(lines[n]))
@@ -65,10 +79,7 @@ def _read_comment(
     lines: tuple[str, ...], source: str
 ) -> tuple[dict[str, object], Places, dict[Path, Problem]]:
     """The fields, where they stand, and what is wrong with them."""
-    # Blanks for dashes, so that each character stays in its place.
-    comment = (r"\1 #\2" if COMMENT.search(line) else r"\1  \2" for line in lines)
-    written = map(_DASHES.sub, comment, lines)
-    read = read_documents("\n".join(written), source)
+    read = read_documents(_without_dashes(lines), source)
     if not read:
         return {}, Places(source, lines), {}
     document = read[0]

@@ -11,11 +11,13 @@ from spark_cep.pattern.check_codes import Code
 
 class TextProblem(NamedTuple):
     """One reason to refuse an expression or a statement: offsets of its characters (the end is
-    exclusive), and what would have been right."""
+    exclusive), what would have been right, and ``fix``: what is meant in its place without
+    doubt."""
 
     message: str
     span: tuple[int, int]
     allowed: str | None = None
+    fix: str | None = None
 
     def overlaps(self, other: TextProblem) -> bool:
         """Return whether both are about the same place."""

@@ -50,7 +50,9 @@ def load_query(text: str, source: str, event: RecordType | None = None) -> Query
     query, problems = examine_query(text, source, event)
     if query is None or problems:
         places = Places(source, (), texts={(): text})
-        raise RuleSetError([places.problem(m, (), allowed=a, offsets=at) for m, at, a in problems])
+        raise RuleSetError(
+            [places.problem(p.message, (), allowed=p.allowed, offsets=p.span) for p in problems]
+        )
     return query
 
 

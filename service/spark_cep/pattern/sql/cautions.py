@@ -38,6 +38,7 @@ from spark_cep.pattern.sql.row_pattern import (
     RowPattern,
     parts_of,
 )
+from spark_cep.pattern.sql.untaken import untaken_rows
 from spark_cep.pattern.types import ArrayType, MapType, RecordType, column_type
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE behind PATTERN ( … )"
@@ -60,6 +61,7 @@ def stream_warnings(query: Query) -> list[TextWarning]:
         *_open_tail(query),
         *_later_rows(query),
         *with_itself,
+        *(problem for problem in untaken_rows(query) if problem.span not in told),
         *_quoted_texts(query),
     )
     return sorted(problems, key=lambda problem: problem.span)

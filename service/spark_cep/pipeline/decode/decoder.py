@@ -215,11 +215,13 @@ class Decoder:
         return any(where.in_micros for where in self.times)
 
     def event_times(self, records: KafkaRecords) -> _Longs:
-        """The event times of records in milliseconds; ``NO_TIME`` of those that have none, or
-        cannot be read."""
+        """The event times of records in milliseconds; ``NO_TIME`` of those that have none within
+        bounds, or cannot be read."""
         read = self.reader.read(records.topic, records.value)
         of = np.where(read.faults == Fault.NONE, read.types, np.int32(-1))
-        return self._times(read, of, records.time)[0]
+        time, _ = self._times(read, of, records.time)
+        time[(time < FIRST_TIME) | (time > LAST_TIME)] = NO_TIME
+        return time
 
     def _times(
         self, read: Read, of: NDArray[np.int32], kafka_time: _Longs

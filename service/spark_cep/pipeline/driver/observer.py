@@ -10,14 +10,13 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_cep.durations import format_duration
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.logs import logger
 from spark_cep.observability.start_clock import Phase
 from spark_cep.pipeline.driver.kafka.input_position import InputPosition, Lag
 from spark_cep.pipeline.driver.lifecycle.listening_clock import awaits_data
 from spark_cep.pipeline.driver.lifecycle.run import Run
-from spark_cep.pipeline.driver.observe.event_time import time_text
+from spark_cep.pipeline.driver.observe.event_time_watch import EventTimeWatch
 from spark_cep.pipeline.driver.observe.progress import BatchReport, count, merge, show
 from spark_cep.pipeline.driver.observe.query_progress import (
     is_batch,
@@ -26,23 +25,19 @@ from spark_cep.pipeline.driver.observe.query_progress import (
 )
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.match.latency import publish_latency, source_delay
-from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.spark.local_folder import local_folder
 from spark_cep.pipeline.spark.memory import by_process, driver_jvm
+from spark_cep.pipeline.wire.control import Partition
 from spark_cep.pipeline.wire.reports import Count, ProcessMemory
 
 _log = logger(__name__)
 _MACHINE_EVERY_SECONDS = 2.0
-#: After so long without records it is said that events wait, and again after so long.
-_SILENT_SECONDS, _AGAIN_AFTER_SECONDS = 5.0, 600.0
-#: Clocks differ by less.
-_AHEAD_SECONDS = 60.0
-_MOST_PARTITIONS = 20
 
 
 class Observer:
     """Observes one run. ``on_batch`` is called with the report of each batch; ``rules`` is
-    what is known of them; ``position`` and ``lag`` follow what Spark commits."""
+    what is known of them, ``event_time`` of time; ``position`` and ``lag`` follow what Spark
+    commits."""
 
     def __init__(
         self,
@@ -57,25 +52,17 @@ class Observer:
         self._metrics = metrics
         self._health = health
         self.rules = rules
+        self.event_time = EventTimeWatch(settings, metrics)
         self._on_batch = on_batch
         self.lag = Lag(metrics)
         self.position = InputPosition(settings, self.lag, metrics, run.id)
         #: Of the batch that runs: its number, and when it began, in monotonic and in Unix seconds.
         self._running: tuple[int, float, float] | None = None
         self._counted_batch = self._seen_batch = -1
-        self._watermark = math.nan
-        self._watermark_ms = BEGINNING
-        self._newest: int | None = None
-        self._waiting = 0
-        self._read_at = time.monotonic()
-        self._said_waiting_at = -math.inf
-        self._is_ahead = False
         self._processes: dict[tuple[str, int], ProcessMemory] = {}
         self._looked_at_machine = -math.inf
         self._checkpoint = local_folder(str(settings.state.checkpoint))
         metrics.follow(names.READY, lambda: float(health.readiness().ok))
-        metrics.follow(names.WATERMARK_LAG, lambda: self._behind(1))
-        metrics.follow(names.WATERMARK_AHEAD, lambda: self._behind(-1))
         metrics.follow(names.BATCH_RUNNING, self._batch_running)
 
     @property
@@ -89,6 +76,7 @@ class Observer:
         """A batch begins; one that failed before is this one, run again."""
         self._start.done(Phase.QUERY)
         self._running = batch, time.monotonic(), time.time()
+        self.event_time.batch_started()
         _log.debug("batch_started")
 
     def batch_done(self, batch: int, reports: Iterable[bytes]) -> BatchReport:
@@ -99,13 +87,7 @@ class Observer:
         committed = time.time()
         report = merge(batch, time.monotonic() - started, reports)
         show(report, self._metrics)
-        if BEGINNING < report.watermark < END:
-            self._watermark = report.watermark / 1000
-            self._warn_of_time_ahead(report)
-        self._watermark_ms, self._waiting = report.watermark, report.waiting
-        self._newest = max((at for _, at in report.maxima if at is not None), default=None)
-        if report.total(Count.RECORDS):
-            self._read_at = time.monotonic()
+        self.event_time.batch_done(report)
         self.lag.arrived(report.partitions_read)
         self._processes = {(each.host, each.process): each for each in report.processes}
         if batch > self._counted_batch:
@@ -147,62 +129,15 @@ class Observer:
         self._on_batch(report)
         return report
 
-    def _behind(self, sign: int) -> float:
-        """Seconds that the watermark is behind the clock, or, with ``sign`` -1, ahead of it."""
-        behind = sign * (time.time() - self._watermark)
-        # Of 0 and NaN max() gives 0, and a job that knows nothing would seem to be up to date.
-        return behind if math.isnan(behind) else max(0.0, behind)
-
-    def _warn_of_time_ahead(self, report: BatchReport) -> None:
-        ahead = self._behind(-1)
-        if ahead > _AHEAD_SECONDS and not self._is_ahead:
-            now = time.time() * 1000
-            partitions = [
-                f"{topic}/{number}"
-                for (topic, number), at in report.maxima
-                if at is not None and at > now
-            ]
-            _log.warning(
-                "watermark_ahead",
-                watermark=time_text(report.watermark),
-                ahead_seconds=round(ahead),
-                partitions=partitions[:_MOST_PARTITIONS],
-            )
-        self._is_ahead = ahead > _AHEAD_SECONDS
-
-    def _say_what_waits(self) -> None:
-        """Say once in a while that events wait for the watermark while nothing comes that moves
-        it."""
-        now = time.monotonic()
-        silent = now - self._read_at
-        if not self._waiting or silent < _SILENT_SECONDS or self._newest is None:
-            return
-        if now - self._said_waiting_at < _AGAIN_AFTER_SECONDS:
-            return
-        self._said_waiting_at = now
-        idle = self._time.advance_when_idle
-        moved_by = (
-            f"an event that is more than {format_duration(self._time.allowed_disorder)} newer; with"
-            " time.advance_when_idle the clock, too"
-            if idle is None
-            else f"a newer event, or the clock after {format_duration(idle)} without any"
-        )
-        _log.info(
-            "events_wait",
-            events=self._waiting,
-            newest=time_text(self._newest),
-            watermark=time_text(self._watermark_ms),
-            moved_by=moved_by,
-        )
-
     def _batch_running(self) -> float:
         running = self._running
         return 0.0 if running is None else time.monotonic() - running[1]
 
     # The query, on the supervisor's thread.
 
-    def look_at(self, query: StreamingQuery) -> None:
-        """Publish what Spark says of a batch that is new, and that an idle query is alive."""
+    def look_at(self, query: StreamingQuery, holding: Mapping[Partition, int | None]) -> None:
+        """Publish what Spark says of a batch that is new, and that an idle query is alive;
+        ``holding`` are the partitions that hold the watermark back."""
         status = query.status
         if awaits_data(status):
             self._health.ready()
@@ -217,11 +152,12 @@ class Observer:
                     self._seen_batch = progress["batchId"]
                     self._batch_committed(progress)
         self._look_at_machine()
-        self._say_what_waits()
+        self.event_time.look(holding)
 
     def query_ended(self) -> None:
         """No batch runs any longer."""
         self._running = None
+        self.event_time.query_ended()
 
     def _batch_committed(self, progress: Mapping[str, Any]) -> None:
         """Spark has committed a batch, for good."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from spark_cep.codecs.output.avro_results import AvroResults
-from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
+from spark_cep.codecs.output.fields import Contract
+from spark_cep.codecs.output.json_results import JsonResults
+from spark_cep.codecs.output.outputs import ByContract, OutputEncoder, OutputTopics, ResultEncoder
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.settings import no_registry
 from spark_cep.config import Settings
+from spark_cep.config.topics import OutputFormats
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
 from spark_cep.pipeline.driver.checkpoint.fencing import fence_earlier_runs
@@ -19,15 +25,23 @@ from spark_cep.rules.topic_records import KEPT
 
 _log = logger(__name__)
 
+_CONTRACTS: Final[Mapping[str, Contract]] = {
+    "matches": "match",
+    "timeouts": "timeout",
+    "match_rows": "match-row",
+    "dead_letters": "dead-letter",
+}
+#: In place of the id of a schema that no record is written with.
+_NO_SCHEMA: Final = -1
+
 
 def output_encoder(
     settings: Settings, registry: Registry | None, cluster: Cluster, retry: RetryPolicy
 ) -> OutputEncoder:
     """The encoder, once topics and schemas are there."""
-    given = settings.registry
-    if given is None or registry is None:
-        raise no_registry("output records")
     topics = settings.outputs.topics
+    if registry is None and (kinds := in_avro(settings)):
+        raise no_registry(f"output records ({', '.join(kinds)})", "outputs.format: json")
     of_rules = {
         topics.rule_status: COMPACTED,
         topics.rule_audit: KEPT,
@@ -38,17 +52,38 @@ def output_encoder(
     )
     if made:
         _log.info("topics_created", topics=made)
-    ask = registry.register if given.auto_register else registry.lookup
-    ids = retry(
-        lambda: AvroResults(
-            match=ask(f"{topics.matches}-value", schema_text("match")),
-            timeout=ask(f"{topics.timeouts}-value", schema_text("timeout")),
-            dead_letter=ask(f"{topics.dead_letters}-value", schema_text("dead-letter")),
-            match_row=ask(f"{topics.match_rows}-value", schema_text("match-row")),
-        )
-    )
+    encoder = retry(lambda: _result_encoder(settings, registry))
     names = OutputTopics(**topics.model_dump(exclude={"rule_status", "rule_audit"}))
-    return OutputEncoder(names, ids, largest=cluster.largest_record(topics.all()))
+    return OutputEncoder(names, encoder, largest=cluster.largest_record(topics.all()))
+
+
+def in_avro(settings: Settings) -> list[str]:
+    """The kinds of output that are written in Avro, for which there has to be a registry."""
+    outputs = settings.outputs
+    return [kind for kind in OutputFormats.model_fields if outputs.format_of(kind) == "avro"]
+
+
+def _result_encoder(settings: Settings, registry: Registry | None) -> ResultEncoder:
+    """The encoder of each kind of result, once its schema is registered."""
+    kinds = in_avro(settings)
+
+    def schema_id(kind: str, contract: Contract) -> int:
+        if kind not in kinds:
+            return _NO_SCHEMA
+        assert registry is not None
+        given = settings.registry
+        ask = registry.lookup if given and not given.auto_register else registry.register
+        topic: str = getattr(settings.outputs.topics, kind)
+        return ask(f"{topic}-value", schema_text(contract))
+
+    ids = {contract: schema_id(kind, contract) for kind, contract in _CONTRACTS.items()}
+    avro = AvroResults(ids["match"], ids["timeout"], ids["dead-letter"], ids["match-row"])
+    if len(kinds) == len(_CONTRACTS):
+        return avro
+    json = JsonResults()
+    return ByContract(
+        {contract: avro if kind in kinds else json for kind, contract in _CONTRACTS.items()}
+    )
 
 
 def start_delivery(

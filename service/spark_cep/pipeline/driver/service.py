@@ -64,8 +64,12 @@ class Service:
         self._run.stop()
 
     def rules(self) -> list[dict[str, object]]:
-        """The rows of the page ``/rules``."""
+        """The rules, as :meth:`rules_page` has them."""
         return self._rules.listing()
+
+    def rules_page(self) -> dict[str, object]:
+        """The page ``/rules``: event time, which all rules share, and the rules."""
+        return {"time": self._observer.event_time.page(), "rules": self.rules()}
 
     @property
     def last_batch(self) -> int | None:

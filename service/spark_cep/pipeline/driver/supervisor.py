@@ -132,9 +132,9 @@ class Supervisor:
             if away is not None:
                 query.stop()
                 raise _KafkaUnavailableTooLongError(away)
-            self._observer.look_at(query)
+            self._observer.look_at(query, self._time.holding())
             self._time.look(query.status)
-        self._observer.look_at(query)
+        self._observer.look_at(query, self._time.holding())
 
     def _recover(self, error: PySparkException) -> None:
         """Return when the query may be started again after ``error``; raise when it may not."""

@@ -101,6 +101,11 @@ class TimeControl:
                 self._file.flush()
                 self._write()
 
+    def holding(self) -> Mapping[Partition, int | None]:
+        """The partitions that hold the watermark back, with the newest event time of each."""
+        with self._lock:
+            return self._idleness.holding()
+
     def batch_started(self) -> int | None:
         """A batch runs; the event time (ms) after which none of its events is late, if known."""
         with self._lock:

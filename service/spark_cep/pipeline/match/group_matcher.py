@@ -19,6 +19,7 @@ from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.state.group_format import WRITTEN_IN, check_written
+from spark_cep.pipeline.state.group_values import check_values
 
 #: Makes the matcher of a partitioning.
 MakeMatcher = Callable[[Partitioning, RecordTypes], KeysMatcher]
@@ -87,6 +88,8 @@ class GroupMatcher:
         self.read_ns += perf_counter_ns() - began
         stored = None if row is None else unpack(unsealed(bytes(row[0])))
         check_written(stored, number, offsets_before, self._options.key_groups)
+        if stored is not None:
+            check_values(stored)
         return KeyGroup(number, self._plan, self._options, self.matchers, stored)
 
     def run(self, group: KeyGroup, batch: BatchInput) -> Iterator[Outputs]:

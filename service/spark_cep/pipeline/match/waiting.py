@@ -11,7 +11,7 @@ import numpy as np
 from spark_cep.columns.compilation import FOREVER, I64
 from spark_cep.matcher.batch.events import EventTable
 from spark_cep.matcher.batch.input_batch import InputBatch, batches_together, reached
-from spark_cep.matcher.snapshot import decode_batch, encode_batch
+from spark_cep.matcher.snapshot.waiting_events import decode_batch, encode_batch
 from spark_cep.pipeline.match.batch_events import Sized
 from spark_cep.pipeline.state.entries import Entries, Load, Store, bucket_of
 from spark_cep.pipeline.state.known_rules import KnownRules

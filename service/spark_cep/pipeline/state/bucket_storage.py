@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spark_cep.matcher.snapshot import encode
+from spark_cep.matcher.snapshot.written_state import encode
 from spark_cep.packing import pack, unpack
 from spark_cep.pipeline.state.buckets import (
     BucketKeys,

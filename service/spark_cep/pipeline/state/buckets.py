@@ -24,7 +24,7 @@ from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Flags, no_texts, texts_together
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.keys_state import chosen, joined
-from spark_cep.matcher.snapshot import StoredKeys
+from spark_cep.matcher.snapshot.stored_keys import StoredKeys
 
 #: Of its keys, what share changes concern when a base is written again.
 _LEAST_SHARE, _MOST_SHARE = 0.125, 0.375

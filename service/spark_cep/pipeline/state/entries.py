@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_cep.columns.compilation import FOREVER, NEVER
-from spark_cep.errors import RESTORE, StateError
+from spark_cep.errors import RESTORE, StateError, damaged_state, printable
 from spark_cep.pipeline.state.buckets import buckets_of
 
 #: The values of many entries at once.
@@ -27,6 +27,8 @@ SameBuckets = Callable[[bytes, str], bool]
 
 #: Of 80 KB of keys half is left, and read in 11 µs; Zstandard leaves a third, and takes 65 µs.
 _CODEC: Final = pa.Codec("lz4_raw")
+#: A byte of LZ4 stands for so many at most.
+_LZ4_MOST: Final = 255
 #: What the names of changes end with.
 CHANGES = "+"
 _WAITING = "w"
@@ -40,7 +42,10 @@ def base_name(prefix: str, bucket: int) -> str:
 def bucket_of(name: str) -> int | None:
     """The bucket that an entry is of; ``None`` for events that wait."""
     rest = name.partition("/")[2]
-    return None if rest.startswith(_WAITING) else int(rest.removesuffix(CHANGES))
+    try:
+        return None if rest.startswith(_WAITING) else int(rest.removesuffix(CHANGES))
+    except ValueError:
+        raise damaged_state(f"an entry of a key group is called {printable(name)}") from None
 
 
 def check_entry(group: int, name: str, stored: bytes | None, size: int, checksum: int) -> bytes:
@@ -56,8 +61,14 @@ def check_entry(group: int, name: str, stored: bytes | None, size: int, checksum
             f"the state is damaged: entry {name} of key group {group} is not what was written last,"
             f" its checksum is another; {RESTORE}"
         )
-    value: bytes = _CODEC.decompress(stored, size, asbytes=True)
-    return value
+    try:
+        # A larger size would make room for bytes that there are not.
+        if size <= _LZ4_MOST * len(stored):
+            value: bytes = _CODEC.decompress(stored, size, asbytes=True)
+            return value
+    except OSError:
+        pass
+    raise damaged_state(f"entry {name} of key group {group} has not {size} bytes")
 
 
 class Entries:
@@ -89,7 +100,10 @@ class Entries:
         for name, (due, size, checksum) in stored["entries"].items():
             self._due[name], self._sizes[name], self._checksums[name] = due, size, checksum
             prefix = name.partition("/")[0]
-            was = self._stale.pop(name, stored["fingerprints"][prefix])
+            written_under = stored["fingerprints"].get(prefix)
+            if written_under is None:
+                raise damaged_state(f"an entry of a key group is called {printable(name)}")
+            was = self._stale.pop(name, written_under)
             same = was == self._fingerprints.get(prefix)
             if not same and (bucket_of(name) is None or not same_buckets(was, prefix)):
                 self._stale[name] = was

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spark_cep.errors import RESTORE, StateError
+from spark_cep.errors import RESTORE, StateError, damaged_state
 
 FORMAT: Final = 11
 #: Of a key group's state: digest of the offsets of the batch that wrote it.
@@ -15,6 +15,8 @@ WRITTEN_IN: Final = "written_in"
 
 def check_format(stored: Mapping[str, Any]) -> None:
     """Refuse a key group's state of another format: StateError."""
+    if not isinstance(stored, Mapping) or "format" not in stored:
+        raise damaged_state("the value of a key group has another form")
     if stored["format"] != FORMAT:
         raise StateError(
             f"the checkpoint's state has format {stored['format']}, this version reads"
@@ -37,7 +39,7 @@ def check_written(
             )
         return
     check_format(stored)
-    if stored[WRITTEN_IN] != offsets_before:
+    if stored.get(WRITTEN_IN) != offsets_before:
         raise StateError(
             f"the state of key group {number} was not written by the batch before, as the"
             " checkpoint's offsets have it: a file of the state or of the offsets was replaced by"

@@ -9,7 +9,10 @@ from spark_cep.columns.texts import TextSet
 from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.keys import KeysState
-from spark_cep.matcher.snapshot import StoredKeys, decode_batch, encode, encode_batch
+from spark_cep.matcher.snapshot.loops.link_loop import link
+from spark_cep.matcher.snapshot.stored_keys import StoredKeys
+from spark_cep.matcher.snapshot.waiting_events import decode_batch, encode_batch
+from spark_cep.matcher.snapshot.written_state import encode
 from spark_cep.model import Coordinates, Event
 
 
@@ -20,9 +23,11 @@ def prepare() -> None:
     keys = TextSet(stored.texts(stored.rows(np.ones(1, bool))))
     keys.find(keys.texts)
     stored.find(keys)
-    stored.chosen(np.zeros(0, np.int64))
-    nothing, text = np.frombuffer(b"", np.uint8), np.empty(0, np.uint8)
-    write_ascii(nothing, text)
-    read_ascii(nothing, text)
+    nothing = np.zeros(0, np.int64)
+    stored.chosen(nothing)
+    link(nothing, nothing, nothing, False)
+    ascii_, text = np.frombuffer(b"", np.uint8), np.empty(0, np.uint8)
+    write_ascii(ascii_, text)
+    read_ascii(ascii_, text)
     event = Event(0, Coordinates("", 0, 0), 0, (), None, None)
     decode_batch(encode_batch(InputBatch.of({None: [event]}, Names(), ())))

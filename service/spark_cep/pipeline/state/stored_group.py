@@ -21,12 +21,13 @@ from spark_cep.matcher.keys import KeysState, rule_states
 from spark_cep.matcher.keys_state import chosen
 from spark_cep.matcher.row_pattern.keys import states_of
 from spark_cep.matcher.row_pattern.states import attempts
-from spark_cep.matcher.snapshot import BATCH, decode_batch
+from spark_cep.matcher.snapshot.waiting_events import BATCH, decode_batch
 from spark_cep.model import Coordinates
 from spark_cep.packing import unpack, unsealed
 from spark_cep.pipeline.state.buckets import buckets_of, hashes_of, whole
 from spark_cep.pipeline.state.entries import base_name, check_entry
 from spark_cep.pipeline.state.group_format import check_format
+from spark_cep.pipeline.state.group_values import check_values
 
 
 class StoredRule(NamedTuple):
@@ -88,6 +89,7 @@ class StoredGroup:
     def __init__(self, stored: bytes) -> None:
         self._values = unpack(unsealed(stored))
         check_format(self._values)
+        check_values(self._values)
         self._names = Names(self._values["topics"], self._values["types"])
         self.rules = tuple(
             StoredRule(id_, version, fingerprint, number)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
-from spark_cep.packing import pack, unpack
+from spark_cep.packing import pack, reading_packet, unpack
 from spark_cep.pipeline.wire.control import Partition
 
 
@@ -167,24 +167,25 @@ class Report:
 
     @classmethod
     def decode(cls, packet: bytes) -> Report:
-        """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes, and
-        ValueError for a count that is not on the list, or has other labels."""
-        (counts, read, processes, live, gone, match_times, time, drained, waiting,
-         beginning, lost, ended) = unpack(packet)  # fmt: skip
-        return cls(
-            Counter({_checked(Count(what), *labels): n for what, *labels, n in counts}),
-            tuple(PartitionRead(*each) for each in read),
-            tuple(ProcessMemory(*each) for each in processes),
-            {(rule, version): n for rule, version, n in live},
-            tuple(GoneRule(*each) for each in gone),
-            tuple((at, count) for at, count in match_times),
-            None if time is None else _event_time(*time),
-            tuple(drained),
-            waiting,
-            {(rule, version): begins for rule, version, begins in beginning},
-            tuple(LostRecords(*each) for each in lost),
-            tuple(GoneRule(*each) for each in ended),
-        )
+        """Decode the bytes that :meth:`encode` makes. Raises StateError for other bytes, such as
+        those with a count that is not on the list, or has other labels."""
+        with reading_packet():
+            (counts, read, processes, live, gone, match_times, time, drained, waiting,
+             beginning, lost, ended) = unpack(packet)  # fmt: skip
+            return cls(
+                Counter({_checked(Count(what), *labels): n for what, *labels, n in counts}),
+                tuple(PartitionRead(*each) for each in read),
+                tuple(ProcessMemory(*each) for each in processes),
+                {(rule, version): n for rule, version, n in live},
+                tuple(GoneRule(*each) for each in gone),
+                tuple((at, count) for at, count in match_times),
+                None if time is None else _event_time(*time),
+                tuple(drained),
+                waiting,
+                {(rule, version): begins for rule, version, begins in beginning},
+                tuple(LostRecords(*each) for each in lost),
+                tuple(GoneRule(*each) for each in ended),
+            )
 
 
 def _checked(what: Count, *labels: str) -> tuple[Count, *tuple[str, ...]]:

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from spark_cep.columns.compilation import inlined
+from spark_cep.columns.compilation import NONE, inlined
 
 SUM, AVG, MIN, MAX, COUNT, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP = range(2, 11)
 #: By the name in :data:`spark_cep.pattern.expressions.functions.aggregation.AGGREGATES`.
@@ -35,7 +35,18 @@ def clear(accumulator):
 
 
 @inlined
-def add(function, of_doubles, whole, double, accumulator):
+def take(aggregate, event, columns, accumulator):
+    """Take the value of the aggregate's column in an event, or, without a column, the event."""
+    column = aggregate.column
+    if column == NONE:
+        accumulator.given += 1
+    elif not columns.nulls[event, column]:
+        whole, double = columns.wholes[event, column], columns.doubles[event, column]
+        _add(aggregate.function, aggregate.double, whole, double, accumulator)
+
+
+@inlined
+def _add(function, of_doubles, whole, double, accumulator):
     """Take one more value, which is not NULL."""
     accumulator.given += 1
     if function in (MIN, MAX):

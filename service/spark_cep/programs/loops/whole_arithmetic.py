@@ -25,7 +25,7 @@ def _checked(instruction: str) -> Any:
             return context.make_tuple(builder, signature.return_type, parts)
 
         pair = (types.int64, types.boolean)
-        result = types.Tuple(pair)  # type: ignore[no-untyped-call]  # Numba's has no types
+        result = types.Tuple(pair)
         return result(types.int64, types.int64), instructions
 
     return made

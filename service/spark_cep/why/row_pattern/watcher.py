@@ -7,10 +7,11 @@ within one row are not in the account; what their first variable lacked is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.compiler.row_pattern.program import Label
+from spark_cep.compiler.row_pattern.program import Done, Label
 from spark_cep.matcher.batch.events import Names, slot_types
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.findings.outputs import Outputs
@@ -42,6 +43,9 @@ class AttemptWatcher:
         self._conditions = AttemptConditions(watched)
         self._slots = slot_types(watched.partitioning.slots, types)
         self._first = self._conditions.first_variables()
+        self._done = [
+            at for at, each in enumerate(self.plan.program.instructions) if isinstance(each, Done)
+        ]
         self._held = UnderWay()
         self._event: Event | None = None
         self._micros = 0
@@ -81,21 +85,22 @@ class AttemptWatcher:
         if event is None or seen is None:
             turns = [each for each in turns if each.took or each.ending]
             if turns or started or matched:
-                self.ledger.add(Moment(time, None, None, (*turns,), started, (), (*matched,)))
+                found = (*matched,)
+                self._add(Moment(time, None, None, (*turns,), started, (), found), after)
             return
         effective = self.plan.rule.effective_from_ms
         if effective is not None and time < effective:
-            self.ledger.add(Moment(time, seen, EventState.TOO_EARLY))
+            self._add(Moment(time, seen, EventState.TOO_EARLY), after)
             return
         mask, part = self.ledger.masks[seen.at], self.ledger.watched.partitioning
         if mask >> part.unseen(0) & 1:
-            self.ledger.add(Moment(time, seen, EventState.UNSEEN))
+            self._add(Moment(time, seen, EventState.UNSEEN), after)
             return
         where = rows.where(event)
         if not self._is_row(event):
             note = "no row of the pattern: WHERE is not true"
             passed = (Passed("WHERE", where),)
-            self.ledger.add(Moment(time, seen, EventState.PASSED, (), (), passed, (), note))
+            self._add(Moment(time, seen, EventState.PASSED, (), (), passed, (), note), after)
             return
         own = rows.end - 1
         self.ledger.tried(part for name in self._first for part in rows.parts(own, name))
@@ -104,7 +109,15 @@ class AttemptWatcher:
         opens = () if takes else tuple(rows.passed(own, (), name) for name in self._first)
         state_of = EventState.TAKEN if takes else EventState.PASSED
         note = DRAINS if (part.own_bits(0, mask) or 0) & self.plan.closed else ""
-        self.ledger.add(Moment(time, seen, state_of, (*turns,), started, opens, (*matched,), note))
+        found = (*matched,)
+        self._add(Moment(time, seen, state_of, (*turns,), started, opens, found, note), after)
+
+    def _add(self, moment: Moment, after: UnderWay) -> None:
+        standing = {
+            self.ledger.alive[chain]: tuple(after.ways.get(labels, self._done))
+            for chain, labels in after.alive.items()
+        }
+        self.ledger.add(replace(moment, standing=standing))
 
     def _rows(self, event: Event | None) -> AttemptRows:
         held = self._held

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from spark_cep.compiler.formula import Formula
-from spark_cep.compiler.plan import Plan
+from spark_cep.compiler.plan import Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.steps.conditions import AtomTable
 from spark_cep.durations import format_duration
@@ -45,6 +46,9 @@ class StepWatcher:
             for step in walk(self.plan.rule.pattern)
             if step.until is not None
         ]
+        self._final = tuple(
+            state.number for state in self.plan.states if state.kind is StateKind.FINAL
+        )
         self._held = HeldByKey(RuleState())
         self._event: Event | None = None
         self._truths: EventTruths | None = None
@@ -71,22 +75,23 @@ class StepWatcher:
         if seen is None:
             turns = self._at_deadline(after, losses)
             if turns or matched:
-                self.ledger.add(Moment(time, None, None, turns, matches=(*matched.values(),)))
+                moment = Moment(time, None, None, turns, matches=(*matched.values(),))
+                self._add(moment, after)
         else:
             self._at_event(seen, after, losses)
 
     def _at_event(self, seen: SeenEvent, after: HeldByKey, losses: Losses) -> None:
         effective = self.plan.rule.effective_from_ms
         if effective is not None and seen.time < effective:
-            self.ledger.add(Moment(seen.time, seen, EventState.TOO_EARLY))
+            self._add(Moment(seen.time, seen, EventState.TOO_EARLY), after)
             return
         if self._held.state.paused:
-            self.ledger.add(Moment(seen.time, seen, EventState.PASSED, note=_PAUSED))
+            self._add(Moment(seen.time, seen, EventState.PASSED, note=_PAUSED), after)
             return
         assert self._truths is not None
         part = self.ledger.watched.partitioning
         if self._truths.mask >> part.unseen(0) & 1:
-            self.ledger.add(Moment(seen.time, seen, EventState.UNSEEN))
+            self._add(Moment(seen.time, seen, EventState.UNSEEN), after)
             return
         closed = (part.own_bits(0, self._truths.mask) or 0) & self.plan.closed
         step = StepTurns(
@@ -104,9 +109,17 @@ class StepWatcher:
         state = EventState.TAKEN if took else EventState.PASSED
         matches = tuple(losses.matched.values())
         note = DRAINS if closed else ""
-        self.ledger.add(
-            Moment(seen.time, seen, state, tuple(turns), tuple(started), passed, matches, note)
-        )
+        moment = Moment(seen.time, seen, state, tuple(turns), tuple(started), passed, matches, note)
+        self._add(moment, after)
+
+    def _add(self, moment: Moment, after: HeldByKey) -> None:
+        standing = {
+            self.ledger.alive[chain]: tuple(dict.fromkeys(each.state for each in partials))
+            for chain, partials in after.partials.items()
+        }
+        for chain in after.finished:
+            standing.setdefault(self.ledger.alive[chain], self._final)
+        self.ledger.add(replace(moment, standing=standing))
 
     def _at_deadline(self, after: HeldByKey, losses: Losses) -> tuple[Turn, ...]:
         plan, time = self.plan, losses.time

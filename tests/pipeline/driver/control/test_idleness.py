@@ -107,6 +107,26 @@ def test_an_expected_partition_is_waited_for_until_it_is_idle(wall: Wall) -> Non
     assert one.control_record() == ControlRecord((), 489)
 
 
+def test_partitions_that_hold_the_watermark(wall: Wall) -> None:
+    """The ones not read yet, then the one that is behind, until it is idle; none where no
+    partition is ahead, and none of a watermark that follows the newest event."""
+    one = detector(wall)
+    one.expect([A, B, C])
+    assert one.holding() == {}
+    one.batch_done([(A, 500), (B, None), (C, 100)], {A, C})
+    assert one.holding() == {B: None}
+    wall.now = 900
+    one.batch_done([(A, 500), (B, 500), (C, 100)], {A, B})
+    assert one.holding() == {C: 100}
+    wall.now = 1_100
+    assert one.holding() == {}
+    one.batch_done([(A, 700), (B, 500), (C, 100)], {A})
+    assert one.holding() == {B: 500}
+    newest = detector(wall, "maximum")
+    newest.batch_done([(A, 500), (B, 100)], {A, B})
+    assert newest.holding() == {}
+
+
 def test_a_partition_with_broken_records_alone(wall: Wall) -> None:
     """A partition that is read but never gives a time is no error."""
     one = detector(wall)

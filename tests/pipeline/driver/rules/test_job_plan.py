@@ -98,7 +98,7 @@ def warnings(
         given = given.model_copy(update={"inputs": inputs})
     subjects = {f"{topic}_value": [number] for number, topic in enumerate(topics)}
     registry: Any = FakeRegistry(dict(enumerate(schemas)), **subjects)
-    return check_rules(read_rules(folder), resolve_schemas(given, registry, topics))
+    return check_rules(read_rules(folder), resolve_schemas(given, given.inputs, registry, topics))
 
 
 def record(name: str, **fields: Any) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def of_ticks(folder: Path, schema: dict[str, Any] = TICK, **source: object) -> R
     given = settings(folder, {"topics": ["t"], "event_time": "ts", **source})
     given = given.model_copy(update={"inputs": {"ticks": given.inputs["i"]}})
     registry: Any = FakeRegistry({1: schema}, t_value=[1])
-    return resolve_schemas(given, registry, ["t"])
+    return resolve_schemas(given, given.inputs, registry, ["t"])
 
 
 def told(schemas: ResolvedSchemas, statement: str) -> list[tuple[str, int, str]]:

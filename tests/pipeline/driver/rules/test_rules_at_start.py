@@ -65,7 +65,8 @@ def _schemas(folder: Path, **columns: str) -> ResolvedSchemas:
     registry: Any = FakeRegistry(
         {0: {"type": "record", "name": "E", "fields": fields}}, t_value=[0]
     )
-    return resolve_schemas(settings(folder, {"topics": ["t"], "event_time": "ts"}), registry, ["t"])
+    given = settings(folder, {"topics": ["t"], "event_time": "ts"})
+    return resolve_schemas(given, given.inputs, registry, ["t"])
 
 
 def test_files_that_come_while_the_job_starts(tmp_path: Path) -> None:

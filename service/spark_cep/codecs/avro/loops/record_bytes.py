@@ -10,6 +10,7 @@ import numpy as np
 
 from spark_cep.codecs.registry.framing import PREFIX_LENGTH
 from spark_cep.columns.compilation import compiled
+from spark_cep.columns.loops.byte_loops import is_utf8
 from spark_cep.columns.loops.text_hash import little_endian
 
 #: What became of a record: it was read; there is no value; its type is not read; it does not begin
@@ -76,40 +77,6 @@ def _number(data, at, end, most):
 
 
 @compiled
-def _is_utf8(data, at, end):
-    """Return whether the bytes are well-formed UTF-8 (RFC 3629)."""
-    while at < end:
-        first = data[at]
-        at += 1
-        if first < 0x80:
-            continue
-        low, high = 0x80, 0xBF
-        if 0xC2 <= first <= 0xDF:
-            more = 1
-        elif 0xE0 <= first <= 0xEF:
-            more = 2
-            if first == 0xE0:
-                low = 0xA0
-            elif first == 0xED:
-                high = 0x9F
-        elif 0xF0 <= first <= 0xF4:
-            more = 3
-            if first == 0xF0:
-                low = 0x90
-            elif first == 0xF4:
-                high = 0x8F
-        else:
-            return False
-        if at + more > end or not low <= data[at] <= high:
-            return False
-        for place in range(at + 1, at + more):
-            if not 0x80 <= data[place] <= 0xBF:
-                return False
-        at += more
-    return True
-
-
-@compiled
 def _unscaled(data, at, length):
     """Upper and lower half of a big-endian number, and whether it needs no more than both."""
     sign = np.uint64(0)
@@ -166,7 +133,7 @@ def _read_record(
             if at < 0 or length < 0 or length > end - at:
                 return UNDECODABLE
             if what == READ_TEXT:
-                if not _is_utf8(data, at, at + length):
+                if not is_utf8(data, at, at + length):
                     result = BAD_VALUE
                 if a >= 0:
                     wholes[record, a] = at << 32 | length

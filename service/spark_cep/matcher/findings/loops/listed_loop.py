@@ -12,14 +12,14 @@ LISTED_AT_EACH_END = 50
 @inlined
 def list_places(steps, first, end, counts, places):
     """Write the places, counted from ``first``, of the events before ``end`` that are listed, given
-    the step of each; returns how many there are. ``counts``: room for two numbers for each step."""
+    the step of each; returns how many there are. ``counts``: two numbers for each step."""
     count = end - first
     if count <= 2 * LISTED_AT_EACH_END:
         for place in range(count):
             places[place] = place
         return count
-    for at in range(first, end):
-        counts[2 * steps[at]] = counts[2 * steps[at] + 1] = 0
+    for at in range(len(counts)):
+        counts[at] = 0
     for at in range(first, end):
         counts[2 * steps[at]] += 1
     count = 0

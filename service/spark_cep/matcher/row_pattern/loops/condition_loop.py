@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from spark_cep.columns.compilation import NONE, compiled, inlined
+from spark_cep.columns.loops.number_hash import mixed_with
 from spark_cep.matcher.row_pattern.loops.tables import (
     AGGREGATE,
     CLASSIFIER,
@@ -29,8 +30,6 @@ from spark_cep.matcher.row_pattern.loops.tables import (
 )
 from spark_cep.programs.loops import aggregate_loop
 from spark_cep.programs.loops.expression_loop import DOUBLE, LOOK_BACK, read, step
-
-PRIME = np.uint64(0x9E3779B97F4A7C15)
 
 
 @compiled
@@ -54,19 +53,13 @@ def take(program, columns, work, source, target, variable, row, place):
                     registers[target, other] = row
                     break
         else:
-            mixed = (np.uint64(registers[target, word]) ^ np.uint64(row + 1)) * PRIME
-            registers[target, word] = np.int64(mixed ^ (mixed >> np.uint64(29)))
+            registers[target, word] = np.int64(mixed_with(registers[target, word], row + 1))
     for number in range(len(program.aggregates)):
         aggregate = program.aggregates[number]
         work.accumulators[target, number] = work.accumulators[source, number]
         if not program.sets[aggregate.variables, variable]:
             continue
-        accumulator, column = work.accumulators[target, number], aggregate.column
-        if column == NONE:
-            accumulator.given += 1
-        elif not columns.nulls[place, column]:
-            whole, double = columns.wholes[place, column], columns.doubles[place, column]
-            aggregate_loop.add(aggregate.function, aggregate.double, whole, double, accumulator)
+        aggregate_loop.take(aggregate, place, columns, work.accumulators[target, number])
 
 
 @compiled

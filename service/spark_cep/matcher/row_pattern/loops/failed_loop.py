@@ -24,10 +24,11 @@ from spark_cep.matcher.row_pattern.loops.tables import (
 
 
 @inlined
-def _kept_at(work, control, row):
-    """Return the place of a row among those of all keys, and that of its bits."""
+def place_of_row(control, row, noted):
+    """Return the place of a row among those of all keys, and that of what is noted of it in a table
+    of the last rows."""
     place = control.first_row + control.key + row - control.base
-    return place, place & (len(work.tried) - 1)
+    return place, place & (len(noted) - 1)
 
 
 @inlined
@@ -41,7 +42,7 @@ def take_back(work, control, near, seen):
     if near:
         for number in range(seen):
             row, at = control.start + work.seen[number].length, work.seen[number].at
-            place, window = _kept_at(work, control, row)
+            place, window = place_of_row(control, row, work.tried)
             if work.tried_of[window] == place:
                 work.tried[window, at >> 6] &= ~_bit(at)
 
@@ -49,7 +50,7 @@ def take_back(work, control, near, seen):
 @inlined
 def was_tried(work, control, row, at):
     """Return whether an attempt was at an instruction before a row, and note that one was."""
-    place, window = _kept_at(work, control, row)
+    place, window = place_of_row(control, row, work.tried)
     if work.tried_of[window] != place:
         work.tried_of[window] = place
         work.tried[window, :] = 0
@@ -62,7 +63,7 @@ def was_tried(work, control, row, at):
 def forget_tried(work, control, first, end):
     """Let an attempt have been nowhere before rows: it has not failed."""
     for row in range(first, end):
-        place, window = _kept_at(work, control, row)
+        place, window = place_of_row(control, row, work.tried)
         if work.tried_of[window] == place:
             work.tried_of[window] = NONE
 
@@ -86,7 +87,7 @@ def keep_tried(work, out, control, key):
     first, words = control.kept_tried, work.tried.shape[1]
     done, before = first, NONE
     for row in range(key.next_row, key.start, -1):
-        place, window = _kept_at(work, control, row)
+        place, window = place_of_row(control, row, work.tried)
         if work.tried_of[window] != place:
             # Threads that rest have not come to an instruction before the next row.
             if row < key.next_row:
@@ -115,7 +116,7 @@ def keep_tried(work, out, control, key):
 def take_up_tried(work, control, key):
     """Note where attempts have been by what was stored of it."""
     row = key.next_row
-    place, window = _kept_at(work, control, row)
+    place, window = place_of_row(control, row, work.tried)
     work.tried_of[window] = place
     work.tried[window, :] = 0
     # The last one ends the last row.
@@ -128,7 +129,7 @@ def take_up_tried(work, control, key):
         if row <= key.next_row - len(work.tried):
             break
         before = window
-        place, window = _kept_at(work, control, row)
+        place, window = place_of_row(control, row, work.tried)
         work.tried_of[window] = place
         for word in range(work.tried.shape[1]):
             work.tried[window, word] = work.tried[before, word]

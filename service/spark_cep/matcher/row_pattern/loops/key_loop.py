@@ -28,8 +28,16 @@ from spark_cep.matcher.row_pattern.loops.settling_loop import (
     room_to_settle,
     settle,
 )
+from spark_cep.matcher.row_pattern.loops.shared_loop import (
+    goes_before,
+    goes_on_alike,
+    note_anew,
+    note_threads,
+    shares,
+)
 from spark_cep.matcher.row_pattern.loops.tables import (
     CLOSED,
+    LABEL,
     MOST_KEPT_TRIED,
     ROWS_LIMIT,
     THREADS_LIMIT,
@@ -112,6 +120,8 @@ def _open(program, columns, rows, work, control, key):
     key.time = max(key.time, control.watermark)
     control.frontier = key.next_row - 1 if key.attempt else key.first + key.rows - 1
     control.work, control.deadline, control.failed, control.searched = 0, NEVER, 0, NONE
+    control.tried_from = key.start
+    note_anew(control)
     control.open = 1
 
 
@@ -183,7 +193,7 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                     key.next_start += 1
                     _drop_rows(clause, control, key)
                     continue
-            _see(control, key.next_start)
+            _see(program, work, control, key.next_start)
             _begin(program, work, control, key)
             if control.work > clause.most_work:
                 key.limit = WORK_LIMIT
@@ -210,7 +220,7 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                 if not control.closed:
                     return DONE
             if key.attempt:
-                _see(control, key.next_row)
+                _see(program, work, control, key.next_row)
             tidied = 0
             while True:
                 status = run_threads(
@@ -218,6 +228,7 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                 )
                 if status == FULL_NODES and tidied != status:
                     keep_nodes(work, control, key)
+                    note_anew(control)
                     if 2 * control.nodes > len(work.nodes):
                         break
                 elif status == FULL_REGISTERS and tidied != status:
@@ -238,21 +249,33 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                 _drop_threads(work, control, key)
             key.attempt = 1
             key.next_row = until
+            if shares(clause) and control.threads and not key.found:
+                if control.before and goes_on_alike(work, control, key, until):
+                    key.next_row = control.before_end
+                else:
+                    note_threads(work, control, until)
         if key.found and not key.limit and len(program.ahead):
             last = last_read(program, work, control, key)
             if last >= control.end:
                 return DONE
-            _see(control, last)
+            _see(program, work, control, last)
         status = room_to_settle(clause, out, control, key)
         if status != DONE:
             return status
         settle(program, rows, work, out, control, key)
         control.failed = not (key.limit or key.found or key.dropped)
         if not control.failed and clause.near:
-            forget_tried(work, control, key.start, control.frontier + 2)
+            forget_tried(work, control, control.tried_from, control.frontier + 2)
             if not key.limit:
                 control.work += (key.next_row - key.start) * clause.span
+            if shares(clause) and key.dropped and not (key.found or key.limit):
+                goes_before(control, key)
+            else:
+                note_anew(control)
         key.attempt, key.found, key.dropped, key.limit = 0, 0, 0, 0
+        # What is stored does not tell of attempts that are over.
+        key.found_at, key.found_node, key.found_length = 0, 0, 0
+        key.dropped_at, key.dropped_node, key.dropped_length = 0, 0, 0
         control.nodes, control.threads, control.slots = 0, 0, 1
         _drop_rows(clause, control, key)
 
@@ -281,11 +304,19 @@ def _pass_over(clause, rows, out, control, key):
 
 
 @inlined
-def _see(control, row):
-    """Let a row be seen; the first time, its work begins."""
+def _see(program, work, control, row):
+    """Let a row be seen; the first time, its work begins, with that of restoring what threads keep
+    of their rows: it may be the only row of its batch."""
     if row > control.frontier:
         control.frontier = row
         control.work, control.deadline = 0, NEVER
+        if program.clause[0].near == 0:
+            for number in range(control.threads):
+                thread = work.threads[number]
+                restored, instruction = program.clause[0].restored, program.instructions[thread.at]
+                if instruction.code == LABEL:
+                    restored += program.variables[instruction.first].restored
+                control.work += thread.length * restored
 
 
 @compiled
@@ -300,8 +331,10 @@ def _end_by_time(work, control, key, deadline):
 def _begin(program, work, control, key):
     """The attempt at the next row: its only thread stands before it, and at the beginning of the
     program."""
-    control.start = key.next_start
-    control.nodes, control.slots, control.threads = 0, 1, 1
+    control.start = control.tried_from = key.next_start
+    control.attempts += 1
+    control.attempt = control.attempts
+    control.nodes, control.slots, control.threads = control.before_nodes, 1, 1
     thread = work.threads[0]
     thread.at, thread.node, thread.length, thread.slot = 0, NONE, 0, 0
     if program.clause[0].keeps:

@@ -118,12 +118,13 @@ def _put_labels(work, out, control, node, length):
 
 
 @compiled
-def _put_listed(work, out, control, node, length):
+def _put_listed(program, work, out, control, node, length):
     """Write the variables of the rows that a timeout lists, and behind these the place of each in
     the thread, behind its result."""
     labels, variables, places = out.labels[control.labels :], work.one, work.other
     labels_of(work.nodes, node, length, variables)
-    count = list_places(variables, 0, length, work.moved, places)
+    counts = work.moved[: 2 * len(program.names)]
+    count = list_places(variables, 0, length, counts, places)
     result = out.results[control.results - 1]
     result.length, result.number = count, length - count
     for each in range(count):
@@ -151,7 +152,7 @@ def settle(program, rows, work, out, control, key):
     elif key.dropped:
         deadline = rows.time[rows.at[control.first_row + start - control.base]] + clause.within
         put(out, control, TIMED_OUT, start, 0, key.dropped_length, deadline, rows)
-        _put_listed(work, out, control, key.dropped_node, key.dropped_length)
+        _put_listed(program, work, out, control, key.dropped_node, key.dropped_length)
     if clause.rows == WITH_UNMATCHED:
         for row in range(max(start, key.covered), after):
             put(out, control, UNMATCHED, row, row, 0, 0, rows)

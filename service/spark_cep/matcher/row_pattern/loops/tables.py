@@ -19,8 +19,10 @@ INSTRUCTION = record(
 )
 #: The condition of a variable: ``bits`` that must be set, and the rest as ``TEST``; those up to
 #: ``end_near`` read nothing but rows at a distance. ``cost``: the steps of work of a row whose bits
-#: are set.
-VARIABLE = record(bits="i8", first_test="i4", end_test="i4", end_near="i4", cost="i4")
+#: are set; ``restored``: those of each row that a thread has taken, for what Python makes of them.
+VARIABLE = record(
+    bits="i8", first_test="i4", end_test="i4", end_near="i4", cost="i4", restored="i4"
+)
 OF_BIT, OF_PROGRAM, OF_PYTHON, OF_ALL, OF_ANY, PAST_NO, PAST_YES = range(7)
 #: A part of a condition, which leaves an answer (``NO``, ``YES``, ``OPEN``) on a stack: a bit, a
 #: condition of ``expression_loop``, a call of Python; or what AND and OR make of the last two.
@@ -60,11 +62,11 @@ TO_NEXT_ROW, PAST_LAST_ROW, TO_FIRST, TO_LAST = range(4)
 #: attempt says that later ones fail from the same instruction and row. ``ahead``: whether
 #: conditions read rows behind theirs, so that an attempt may be open where it cannot match any
 #: more. Steps of work: ``step`` of a thread at an instruction, ``span`` of a row where they are not
-#: counted one by one.
+#: counted one by one, ``restored`` of a row that a thread has taken, for its registers.
 CLAUSE = record(
     within="i8", most_rows="i8", most_threads="i8", most_work="i8", reach="i8", first_bits="i8",
-    step="i8", span="i8", rows="i4", skip="i4", target="i4", words="i4", keeps="u1", near="u1",
-    ahead="u1",
+    step="i8", span="i8", restored="i8", rows="i4", skip="i4", target="i4", words="i4", keeps="u1",
+    near="u1", ahead="u1",
 )  # fmt: skip
 
 #: A key. Rows are numbered from the first that it ever had; those from ``first`` on are kept.
@@ -97,6 +99,10 @@ EDGE = -1
 TRIED = record(at="i4")
 #: Of a key so many at most are kept: those of the last rows.
 MOST_KEPT_TRIED = 1 << 16
+#: Where the threads of an attempt stood before the row at ``place``: ``count`` rows of
+#: ``STANDING``; ``nodes``: how many nodes there were then.
+STOOD = record(place="i8", attempt="i8", nodes="i8", count="i8")
+STANDING = record(at="i4", node="i4")
 #: A thread that was seen at an instruction, and the one before it in its list.
 SEEN = record(at="i4", node="i4", length="i4", slot="i4", next="i4")
 
@@ -127,7 +133,11 @@ EXCLUDED = 1 << 16
 #: ``work`` what it has cost so far, or the time ``deadline``. ``failed``: the last attempt has;
 #: ``searched``: the ``frontier`` up to which the rows behind its start were counted.
 #: ``repeated``: instructions times rows of an attempt up to which it is rather made again than
-#: stored where it has been.
+#: stored where it has been; ``tried_from``: the row from which it is noted of the one under way.
+#: ``attempts`` were begun so far; ``attempt`` is the number of the one under way, ``before`` that
+#: of the one that it may go on as (0: none), which has ended before the row ``before_end`` with
+#: ``before_nodes``. ``mixed``: the hash of what distinctions from ``mixed_of`` on read of the
+#: registers in ``mixed_slot``.
 CONTROL = record(
     **dict.fromkeys(
         (
@@ -135,7 +145,8 @@ CONTROL = record(
             "slots", "serial", "results", "labels", "kept_threads", "kept_nodes", "first_thread",
             "first_node", "drain_at", "ended", "known", "number", "start", "frontier",
             "work", "deadline", "failed", "searched",
-            "first_tried", "kept_tried", "repeated",
+            "first_tried", "kept_tried", "repeated", "tried_from", "attempts", "attempt", "before",
+            "before_end", "before_nodes", "mixed", "mixed_slot", "mixed_of",
         ),
         "i8",
     )
@@ -177,6 +188,7 @@ class RowPatternWork(NamedTuple):
 
     ``tried`` has a bit for each instruction before a row that an attempt has come to; the row of
     the table is that of the row with number ``tried_of``, in the order of all keys' rows.
+    ``stood`` and ``standing``: where threads stood before the last rows.
     """
 
     keys: Table
@@ -199,6 +211,8 @@ class RowPatternWork(NamedTuple):
     other: I64
     tried: NDArray[np.uint64]
     tried_of: I64
+    stood: Table
+    standing: Table
 
 
 class Out(NamedTuple):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from spark_cep.columns.compilation import NONE, compiled, inlined
-from spark_cep.matcher.row_pattern.loops.condition_loop import PRIME, answer_of, copy, take
+from spark_cep.columns.loops.number_hash import mixed_with
+from spark_cep.matcher.row_pattern.loops.condition_loop import answer_of, copy, take
 from spark_cep.matcher.row_pattern.loops.failed_loop import take_back, was_tried
 from spark_cep.matcher.row_pattern.loops.tables import (
     DONE,
@@ -36,6 +37,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
     """Every thread goes on as far as the rows before number ``until`` let it; beyond the last row,
     the partition has ended."""
     control.serial += 1
+    control.mixed_slot = NONE
     near, steps = program.clause[0].near, control.work
     control.known = min(until, control.end)
     control.ended = until > control.end
@@ -62,7 +64,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
             instruction = program.instructions[at]
             head = at
             if instruction.first_distinction < instruction.end_distinction:
-                head = _head(program, work, instruction, at, slot)
+                head = _head(program, work, control, instruction, at, slot)
             if work.heads[head, 0] == control.serial and _was_seen(
                 program, work, head, at, node, length, slot
             ):
@@ -189,17 +191,20 @@ def labels_of(nodes, node, length, out):
 
 
 @compiled
-def _head(program, work, instruction, at, slot):
+def _head(program, work, control, instruction, at, slot):
     """Return the head of the list of threads with the same registers, which may be equal to this
     one. Without these lists, each of very many threads would be compared with all."""
-    mixed = np.uint64(at)
-    for number in range(instruction.first_distinction, instruction.end_distinction):
-        distinction = program.distinctions[number]
-        if distinction.kind != SAME_LABELS:
-            for word in range(distinction.word, distinction.word + distinction.count):
-                mixed = (mixed ^ np.uint64(work.registers[slot, word])) * PRIME
-                mixed ^= mixed >> np.uint64(29)
-    return np.int64(mixed % np.uint64(len(work.heads)))
+    if control.mixed_slot != slot or control.mixed_of != instruction.first_distinction:
+        # A thread comes to many instructions with the same distinctions.
+        mixed = np.uint64(0)
+        for number in range(instruction.first_distinction, instruction.end_distinction):
+            distinction = program.distinctions[number]
+            if distinction.kind != SAME_LABELS:
+                for word in range(distinction.word, distinction.word + distinction.count):
+                    mixed = mixed_with(mixed, work.registers[slot, word])
+        control.mixed = np.int64(mixed)
+        control.mixed_slot, control.mixed_of = slot, instruction.first_distinction
+    return np.int64(mixed_with(control.mixed, at) % np.uint64(len(work.heads)))
 
 
 @compiled
@@ -269,11 +274,14 @@ def keep_nodes(work, control, key):
     for node in range(control.nodes):
         moved[node] = 0
     for place in range(control.threads):
-        _mark(nodes, moved, work.threads[place].node)
+        _mark(moved, work.threads[place].node)
     if key.found:
-        _mark(nodes, moved, key.found_node)
+        _mark(moved, key.found_node)
     if key.dropped:
-        _mark(nodes, moved, key.dropped_node)
+        _mark(moved, key.dropped_node)
+    for node in range(control.nodes - 1, -1, -1):
+        if moved[node]:
+            _mark(moved, nodes[node].previous)
     count = 0
     for node in range(control.nodes):
         if moved[node]:
@@ -293,11 +301,10 @@ def keep_nodes(work, control, key):
     control.nodes = count
 
 
-@compiled
-def _mark(nodes, moved, node):
-    while node != NONE and not moved[node]:
+@inlined
+def _mark(moved, node):
+    if node != NONE:
         moved[node] = 1
-        node = nodes[node].previous
 
 
 @compiled

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from spark_cep.columns.compilation import NONE, compiled
-from spark_cep.programs.loops.aggregate_loop import add, clear
+from spark_cep.programs.loops.aggregate_loop import clear, take
 from spark_cep.programs.loops.distinct_loop import (
     MOST_BRANCHES,
     close_up,
@@ -171,20 +171,17 @@ def _take(row, step, event, own, rule, plans, columns, tables, control):
             if value.given == kind.offset:
                 value.whole = event
             value.given += 1
-        elif column == NONE:
-            value.given += 1
+        elif kind.function != COUNT_DISTINCT:
+            take(kind, event, columns, value)
         elif not columns.nulls[event, column]:
             whole, double = columns.wholes[event, column], columns.doubles[event, column]
-            if kind.function == COUNT_DISTINCT:
-                if kind.double:
-                    # NaN is one value, and so is 0.
-                    if np.isnan(double):
-                        whole = np.int64(0x7FF8000000000000)
-                    elif double == 0:
-                        whole = np.int64(0)
-                root, used = with_value(value.low, whole, tables.branches, control.branches, own)
-                value.given += used > control.branches
-                value.low = root
-                control.branches = used
-            else:
-                add(kind.function, kind.double, whole, double, value)
+            if kind.double:
+                # NaN is one value, and so is 0.
+                if np.isnan(double):
+                    whole = np.int64(0x7FF8000000000000)
+                elif double == 0:
+                    whole = np.int64(0)
+            root, used = with_value(value.low, whole, tables.branches, control.branches, own)
+            value.given += used > control.branches
+            value.low = root
+            control.branches = used

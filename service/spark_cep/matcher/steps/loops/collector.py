@@ -1,7 +1,9 @@
 """Frees the events taken that no partial match stands on any more.
 
-Nodes are rows that point to earlier rows (``previous``). What is still in use is marked from the
-rows that stand on it, moved down over what is not, and everything that points to it follows.
+Nodes are rows that point to earlier rows (``previous``). What is still in use is marked, from the
+rows that stand on it and then from the last node to the first, moved down over what is not, and
+everything that points to it follows. Chains are not followed one by one: those of many starts lie
+across each other, so that each step would be to another part of the memory.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ def collect(nodes, partials, finished, matches, timeouts, failures, control):
     mark_all(matches, control.matches, base, serial, nodes)
     mark_all(timeouts, control.timeouts, base, serial, nodes)
     mark_all(failures, control.failures, base, serial, nodes)
+    mark_before(base, end, serial, nodes)
     place = base
     for row in range(base, end):
         if nodes[row].mark == serial:
@@ -37,12 +40,18 @@ def collect(nodes, partials, finished, matches, timeouts, failures, control):
 
 @compiled
 def mark_all(table, count, base, serial, nodes):
-    """Mark the nodes from ``base`` on that the table's first rows stand on."""
+    """Mark the nodes from ``base`` on that the table's first rows end with."""
     for place in range(count):
-        row = table[place].last
-        while row >= base and nodes[row].mark != serial:
-            nodes[row].mark = serial
-            row = nodes[row].previous
+        if table[place].last >= base:
+            nodes[table[place].last].mark = serial
+
+
+@compiled
+def mark_before(base, end, serial, nodes):
+    """Mark the nodes from ``base`` on that stand before marked ones."""
+    for row in range(end - 1, base - 1, -1):
+        if nodes[row].mark == serial and nodes[row].previous >= base:
+            nodes[nodes[row].previous].mark = serial
 
 
 @compiled
@@ -69,17 +78,57 @@ def _moved(row, base, nodes):
 
 
 @compiled
-def compact(nodes, count, partials, finished, event_mark, serial):
-    """Keep the nodes that partial and finished matches stand on (these are moved along), and mark
-    their events in ``event_mark``; returns how many nodes there are then."""
+def count_held(instances, partials, finished, nodes, count):
+    """Write, of the first so many nodes, how many the partial and finished matches of each instance
+    have taken. Nodes have no marks, before and after."""
+    for number in range(len(instances)):
+        instance = instances[number]
+        instance.held = 0
+        for row in range(instance.first_partial, instance.end_partial):
+            nodes[partials[row].last].mark = number + 1
+        for row in range(instance.first_finished, instance.end_finished):
+            nodes[finished[row].last].mark = number + 1
+    for row in range(count - 1, -1, -1):
+        owner = nodes[row].mark
+        if owner:
+            nodes[row].mark = 0
+            instances[owner - 1].held += 1
+            if nodes[row].previous >= 0:
+                nodes[nodes[row].previous].mark = owner
+
+
+@compiled
+def take_up(held, nodes):
+    """Write the nodes that are held from before as the first of all."""
+    for row in range(len(held)):
+        nodes[row].previous, nodes[row].step = held[row].previous, held[row].step
+        nodes[row].event, nodes[row].matched = held[row].event, held[row].matched
+
+
+@compiled
+def mark_held(nodes, count, partials, finished, serial):
+    """Mark those of so many nodes that partial and finished matches stand on; returns how many they
+    are."""
     mark_all(partials, len(partials), 0, serial, nodes)
     mark_all(finished, len(finished), 0, serial, nodes)
-    place = 0
+    mark_before(0, count, serial, nodes)
+    held = 0
     for row in range(count):
-        if nodes[row].mark == serial:
-            event_mark[nodes[row].event] = serial
-            put(row, place, 0, nodes)
-            place += 1
+        held += nodes[row].mark == serial
+    return held
+
+
+@compiled
+def put_away(nodes, partials, finished, serial, held):
+    """Write the marked nodes to ``held``; partial and finished matches are moved along."""
+    row = 0
+    for place in range(len(held)):
+        while nodes[row].mark != serial:
+            row += 1
+        held[place].previous = _moved(nodes[row].previous, 0, nodes)
+        held[place].step, held[place].event = nodes[row].step, nodes[row].event
+        held[place].matched = nodes[row].matched
+        nodes[row].child = place
+        row += 1
     move_all(partials, len(partials), 0, nodes)
     move_all(finished, len(finished), 0, nodes)
-    return place

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
+from spark_cep.columns.loops.number_hash import mixed_with
 from spark_cep.matcher.steps.loops.accumulators import added_up, chain_length, extended, has_room
 from spark_cep.matcher.steps.loops.kernel_tables import (
     MATCHED,
@@ -117,9 +118,7 @@ def _looked_up(state, answers, answered, control):
 def answered_at(state, answers):
     """Return the first place to look at in a table of ``ANSWERED``, before it is cut to the table's
     size."""
-    mixed = np.uint64(state) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(answers)
-    mixed *= np.uint64(0xC2B2AE3D27D4EB4F)
-    return np.int64(mixed >> np.uint64(33))
+    return np.int64(mixed_with(mixed_with(0, state), answers) >> np.uint64(33))
 
 
 @compiled

@@ -144,7 +144,7 @@ def _open(instance, work, tables, control):
     control.paused = instance.paused
     control.limited = instance.limited
     control.events_bound = instance.events_bound
-    control.held_bound = (control.partials + control.finished) * control.events_bound
+    control.held_bound = instance.held
     control.position = instance.first_event
     control.first_node = control.nodes
     control.live_nodes = 0

@@ -49,11 +49,12 @@ ANSWERED = record(state="i8", answers="i8", outcome="i4")
 #: An event that touches an instance's rule.
 FEED = record(event="i4", event_class="i4")
 #: An instance: what it is given (places in ``FEED`` and among the partial and finished matches) and
-#: what it remembers, before the run and after.
+#: what it remembers, before the run and after. ``held``: how many events partial and finished
+#: matches have taken before the run.
 INSTANCE = record(
     first_event="i8", end_event="i8", first_partial="i8", end_partial="i8", first_finished="i8",
     end_finished="i8", deadline="i8", quiet="i8", events_bound="i8", rule="i4", partials="i4",
-    finished="i4", paused="u1", limited="u1",
+    finished="i4", paused="u1", limited="u1", held="i8",
 )  # fmt: skip
 #: A partial match. ``same``, ``totals`` and ``outcome`` are the kernel's own.
 PARTIAL = record(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
-from spark_cep.documents.nearest import instead
+from spark_cep.documents.nearest import instead, nearest
 from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.expressions.canonical import name
 from spark_cep.pattern.expressions.functions.aggregation import PICKS
@@ -22,6 +23,9 @@ from spark_cep.pattern.expressions.nodes import (
 )
 from spark_cep.pattern.expressions.problems import TextWarning
 from spark_cep.pattern.several_types import AnyRecord
+
+#: A slip leaves so much of a symbol: two letters in eight may be other ones.
+_SURELY: Final = 0.75
 
 
 def unknown_symbols(
@@ -51,7 +55,18 @@ def unknown_symbols(
             if symbols and text.value not in symbols:
                 message = f"'{text.value}' is no symbol of the enum {name(column.path)}"
                 allowed = instead(str(text.value), symbols, "symbols")
-                yield TextWarning(message, text.span, allowed, Code.UNKNOWN_SYMBOL)
+                yield TextWarning(
+                    message, text.span, allowed, Code.UNKNOWN_SYMBOL, _meant(text.value, symbols)
+                )
+
+
+def _meant(text: object, symbols: Sequence[str]) -> str | None:
+    """The one symbol that a text nearly is, as a text: the same in another case, or the only one
+    alike."""
+    same = [symbol for symbol in symbols if symbol.lower() == str(text).lower()]
+    alike = same or [symbol for symbol in symbols if nearest(str(text), [symbol]) is not None]
+    sure = nearest(str(text), alike, _SURELY) if len(alike) == 1 else None
+    return None if sure is None else f"'{sure}'"
 
 
 def _compared(node: Node) -> Iterator[tuple[Node, Literal]]:

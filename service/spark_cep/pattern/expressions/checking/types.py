@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.expressions.canonical import name
@@ -37,6 +37,7 @@ from spark_cep.pattern.expressions.nodes import (
 )
 from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem
 from spark_cep.pattern.expressions.values import type_rules as rules
+from spark_cep.pattern.expressions.values.time_texts import date_of, timestamp_of
 from spark_cep.pattern.several_types import AnyRecord
 from spark_cep.pattern.types import (
     BIGINT,
@@ -79,8 +80,20 @@ def check_types(
         message = "years and months are only added to a date or timestamp, or subtracted from one"
         typing.problems.append(TextProblem(message, e.node.span))
     if typing.problems:
-        raise ExpressionError(list(dict.fromkeys(typing.problems)))
+        raise ExpressionError(
+            [_with_fix(each, typing.constants, e.text) for each in dict.fromkeys(typing.problems)]
+        )
     return kind
+
+
+def _with_fix(
+    problem: TextProblem, constants: Mapping[TextProblem, tuple[Span, str]], text: str
+) -> TextProblem:
+    """The problem with its text as it is meant, where a constant is written in another form."""
+    if problem not in constants:
+        return problem
+    (start, end), (at, written) = problem.span, constants[problem]
+    return problem._replace(fix=text[start : at[0]] + written + text[at[1] : end])
 
 
 class Typing:
@@ -96,6 +109,8 @@ class Typing:
         missing: SqlType = UNKNOWN,
     ) -> None:
         self.problems: list[TextProblem] = []
+        #: Of some of them, the constant that is meant otherwise, and how it is written then.
+        self.constants: dict[TextProblem, tuple[Span, str]] = {}
         self._event = event
         self._missing = missing
         self._steps = steps or {}
@@ -334,12 +349,15 @@ class Typing:
 
     def _compare(self, left: tuple[SqlType, Node], right: tuple[SqlType, Node], span: Span) -> bool:
         """Compare two operands; the problem says how to write the one that is text."""
-        hints = [
-            _of_type(node, other)
-            for (kind, node), (other, _) in ((left, right), (right, left))
-            if kind == STRING
-        ]
-        return self._comparable(left[0], right[0], span, next(filter(None, hints), None))
+        pairs = ((left, right), (right, left))
+        texts = [(node, other) for (kind, node), (other, _) in pairs if kind == STRING]
+        hints = [_of_type(node, other) for node, other in texts]
+        fits = self._comparable(left[0], right[0], span, next(filter(None, hints), None))
+        for node, other in texts if not fits else ():
+            written = _constant(node, other)
+            if written is not None:
+                self.constants[self.problems[-1]] = node.span, written
+        return fits
 
     def _comparable(
         self, left: SqlType, right: SqlType, span: Span, hint: str | None = None
@@ -369,9 +387,21 @@ def _of_type(node: Node, kind: SqlType) -> str | None:
         return None
     if kind in (DATE, TIMESTAMP):
         return f"{kind} '{node.value}'"
+    written = _constant(node, kind)
+    return None if written is None else f"without quotes: {written}"
+
+
+def _constant(node: Node, kind: SqlType) -> str | None:
+    """The text ``node`` as a constant of type ``kind``."""
+    if not isinstance(node, Literal) or not isinstance(node.value, str):
+        return None
+    times: dict[SqlType, Callable[[str], object]] = {DATE: date_of, TIMESTAMP: timestamp_of}
+    time = times.get(kind)
+    if time is not None:
+        return f"{kind} '{node.value}'" if time(node.value) is not None else None
     is_number = rules.is_number(kind) and _NUMBER.fullmatch(node.value.strip())
     is_truth = kind == BOOLEAN and node.value.strip().upper() in ("TRUE", "FALSE")
-    return f"without quotes: {node.value.strip()}" if is_number or is_truth else None
+    return node.value.strip() if is_number or is_truth else None
 
 
 def round_digits(node: Call) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import date
 
 from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.expressions.contradictions.constants import (
@@ -25,7 +26,8 @@ from spark_cep.pattern.expressions.functions.aggregation import aggregate
 from spark_cep.pattern.expressions.nodes import Call, Cast, Literal, Node, Reference, walk
 from spark_cep.pattern.types import BIGINT, NULL
 
-_PLAIN = re.compile(r"[\w.()\[\] ]+")
+#: Names, calls and constants.
+_WITHOUT_OPERATORS = re.compile(r"[\w.()\[\], ']+")
 
 
 def never_true(condition: Node, text: str) -> list[NeverTrue]:
@@ -170,20 +172,28 @@ def _beside_null(node: Node, holds: bool) -> tuple[str | None, str]:
 
 
 def _with_fix(reason: NeverTrue, condition: Node, text: str) -> NeverTrue:
-    """The reason with a fix, where the comparison can be written otherwise as it stands."""
-    if reason.code is not Code.COMPARED_WITH_NULL:
-        return reason
-    for node in walk(condition):
-        if node.span != reason.span or not isinstance(node, Call):
-            continue
-        if node.operator in ("=", "<>"):
-            left, right = node.arguments
-            subject = right if is_null(left) else left
-            written = text[slice(*subject.span)]
-            if not is_null(subject) and _PLAIN.fullmatch(written):
-                is_not = "NOT " if node.operator == "<>" else ""
-                return reason._replace(fix=f"{written} IS {is_not}NULL")
+    """The reason with a fix, where it is certain what was meant."""
+    same = (node for node in walk(condition) if node.span == reason.span)
+    for node in same:
+        fix = _fix(reason.code, node, text) if isinstance(node, Call) else None
+        if fix is not None:
+            return reason._replace(fix=fix)
     return reason
+
+
+def _fix(code: Code, node: Call, text: str) -> str | None:
+    written = [text[slice(*each.span)] for each in node.arguments]
+    if code is Code.COMPARED_WITH_NULL and node.operator in ("=", "<>"):
+        subject = 1 if is_null(node.arguments[0]) else 0
+        is_not = "NOT " if node.operator == "<>" else ""
+        if is_null(node.arguments[subject]) or not _WITHOUT_OPERATORS.fullmatch(written[subject]):
+            return None
+        return f"{written[subject]} IS {is_not}NULL"
+    if code is Code.REVERSED_BETWEEN and isinstance(value_of(node.arguments[1]), date):
+        # Nothing goes round there, as hours of a day do.
+        value, low, high = written
+        return f"{value} BETWEEN {high} AND {low}"
+    return None
 
 
 def without_events(node: Node, step: str) -> Node:

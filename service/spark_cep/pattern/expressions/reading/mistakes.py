@@ -80,6 +80,12 @@ _KNOWN = (
     (r"\b(?P<prefix>[A-Z]\w*)", r"['\"]", "the string prefix {prefix} is not allowed", None),
     (r"[-=<>+*/%|]\s*", r"NOT\b", UNCLEAR, PARENTHESES),
 )  # fmt: skip
+#: What is allowed there says what is meant without doubt.
+_MEANT = {
+    "write AND": "AND",
+    "INTERVAL {number} {upper}": "INTERVAL {number} {upper}",
+    "a decimal point: {number}.{more}": "{number}.{more}",
+}
 _ROWS = tuple(
     (
         re.compile(rf"(?:{before})\Z", re.IGNORECASE),
@@ -133,7 +139,9 @@ def _known(text: str, start: int, length: int) -> TextProblem | None:
         words |= around.groupdict() | at.groupdict()
         first, last = start - len(before) + around.start(), max(at.end(), start + length)
         instead = None if allowed is None else allowed.format(**words)
-        return TextProblem(message.format(**words), (first, last), instead)
+        meant = _MEANT.get(allowed or "")
+        fix = None if meant is None or found == "&" else meant.format(**words)
+        return TextProblem(message.format(**words), (first, last), instead, fix)
     return None
 
 

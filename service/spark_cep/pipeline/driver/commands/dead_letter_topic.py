@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections import deque
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from io import BytesIO
-from typing import Any, Final
-from uuid import UUID
+from typing import Final
 
-import fastavro
 from confluent_kafka import Message
 
-from spark_cep.codecs.avro.schema import without_defaults
-from spark_cep.codecs.output.schemas import schema_text
-from spark_cep.codecs.registry.framing import locate
 from spark_cep.codecs.registry.registry import Registry
-from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
+from spark_cep.codecs.registry.settings import no_registry
 from spark_cep.config import Settings
-from spark_cep.errors import SchemaError, SchemaNotFoundError
+from spark_cep.pipeline.driver.commands.output_records import RecordDecoder, UndecodedError
 from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
 
 _MOST_FOREIGN: Final = 20
@@ -64,22 +58,22 @@ def newest_letters(
     RegistryUnavailableError and what else :class:`~spark_cep.pipeline.driver.kafka.cluster.Cluster`
     and the registry raise.
     """
-    if settings.registry is None:
-        raise no_registry("dead letters")
+    if settings.registry is None and settings.outputs.format_of("dead_letters") == "avro":
+        raise no_registry("dead letters", "outputs.format: json")
     topic = settings.outputs.topics.dead_letters
     letters: list[Letter] = []
     foreign: deque[Foreign] = deque(maxlen=_MOST_FOREIGN)
     with (
         partitions_of(settings, "outputs.topics.dead_letters", topic) as partitions,
-        closing(Registry(RegistrySettings.of(settings.registry))) as registry,
+        Registry.opened(settings.registry) as registry,
     ):
-        decoder = _Decoder(registry)
+        decoder = RecordDecoder(registry)
         for partition in partitions:
             found: deque[Letter] = deque(maxlen=most)
             for stretch in partition.backwards():
                 here: deque[Letter] = deque(maxlen=most - len(found))
                 for message in stretch:
-                    letter = decoder.letter(message)
+                    letter = _letter(message, decoder)
                     if isinstance(letter, Foreign):
                         foreign.append(letter)
                     elif wanted(letter):
@@ -92,38 +86,25 @@ def newest_letters(
     return letters, sorted(foreign, key=lambda each: each.place)
 
 
-class _Decoder:
-    """Records to dead letters."""
+def _letter(message: Message, decoder: RecordDecoder) -> Letter | Foreign:
+    """The dead letter that a record holds. Raises RegistryUnavailableError."""
+    place = (message.partition() or 0, message.offset() or 0)
+    value = message.value() or b""
+    if value[:1] == b"{":
+        return _of_json(place, value)
+    try:
+        return Letter(place, **decoder.decoded(message, _NAME))
+    except (UndecodedError, TypeError) as error:
+        return Foreign(place, str(error))
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-        self._reader = fastavro.parse_schema(json.loads(schema_text("dead-letter")))
-        self._writers: dict[int | UUID, Any] = {}
 
-    def letter(self, message: Message) -> Letter | Foreign:
-        """The dead letter that a record holds. Raises RegistryUnavailableError."""
-        place = (message.partition() or 0, message.offset() or 0)
-        value = message.value() or b""
-        headers: Any = message.headers() or ()  # as the client is typed, they may be a mapping
-        try:
-            framed = locate(value, headers)
-            writer = self._writer(framed.schema)
-        except (SchemaError, SchemaNotFoundError) as error:
-            return Foreign(place, str(error))
-        if writer.get("name") != _NAME:
-            return Foreign(
-                place, f"its schema is {writer.get('name', writer['type'])}, not {_NAME}"
-            )
-        try:
-            body = BytesIO(value[framed.body_start :])
-            datum: Any = fastavro.schemaless_reader(body, writer, self._reader)
-            return Letter(place, **datum)
-        except Exception as error:  # noqa: BLE001  fastavro raises many kinds, and anybody may write
-            return Foreign(place, f"{type(error).__name__}: {error}")
-
-    def _writer(self, schema: int | UUID) -> Any:
-        if schema not in self._writers:
-            text = without_defaults(self._registry.get_schema(schema)).text
-            parsed: Any = fastavro.parse_schema(json.loads(text))
-            self._writers[schema] = parsed if isinstance(parsed, dict) else {"type": "no record"}
-        return self._writers[schema]
+def _of_json(place: tuple[int, int], value: bytes) -> Letter | Foreign:
+    """The dead letter that a JSON object is."""
+    try:
+        fields = json.loads(value)
+        for name in ("record_key", "record_value"):
+            fields[name] = None if fields[name] is None else b64decode(fields[name])
+        fields["failed_at"] = datetime.fromisoformat(fields["failed_at"])
+        return Letter(place, **fields)
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        return Foreign(place, f"it is JSON, and no dead letter: {type(error).__name__}: {error}")

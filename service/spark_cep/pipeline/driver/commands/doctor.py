@@ -1,5 +1,5 @@
 """Everything that a start needs, tried one after another, without starting a job: nothing is
-written, and a job may run meanwhile.
+written but for a transactional id of its own, and a job may run meanwhile.
 
 A start ends at the first thing that is wrong; here all of them are told.
 """
@@ -18,7 +18,10 @@ from spark_cep.codecs.registry.settings import no_registry
 from spark_cep.config import Settings
 from spark_cep.errors import SparkCepError, StartError, StateError
 from spark_cep.observability.access import access_to
+from spark_cep.pipeline.driver.commands import kafka_checks, machine_checks
+from spark_cep.pipeline.driver.commands.machine_checks import Doubt
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
+from spark_cep.pipeline.driver.output_setup import in_avro
 from spark_cep.pipeline.driver.rules.job_plan import check_rules, input_topics
 from spark_cep.pipeline.librdkafka.consumer import check as check_properties
 from spark_cep.pipeline.spark.java import check_version
@@ -33,16 +36,19 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One thing that was tried: what was found, or why it cannot be used."""
+    """One thing that was tried: what was found, or why it cannot be used. ``doubt``: why it may
+    harm a job, and what to do."""
 
     what: str
     found: str = ""
     error: SparkCepError | None = None
+    doubt: str = ""
 
 
 def examine(settings: Settings, seconds: float = _SECONDS) -> Iterator[Tried]:
-    """Try Java, Kafka, topics, rules, the registry, the checkpoint and the pages; ``seconds``: how
-    long Kafka has for each answer. What needs one that failed is not tried."""
+    """Try Python, Java, memory, compiled code, rules, Kafka with its version, topics, rights,
+    transactions and clock, the registry, the checkpoint with its disk, and the pages; ``seconds``:
+    how long Kafka has for each answer. What needs one that failed is not tried."""
     examination = _Examination(settings, seconds)
     for _ in examination.steps():
         yield from examination.new
@@ -58,24 +64,53 @@ class _Examination:
     def steps(self) -> Iterator[object]:
         """Yield after each thing that was tried."""
         settings = self._settings
+        yield self._try("Python", machine_checks.python)
         yield self._try("Java", check_version)
+        yield self._try("memory", lambda: machine_checks.memory(settings))
+        yield self._try("compiled code", machine_checks.compiled_code)
         yield (rules := self._try("rules", lambda: rules_of(settings), _counted))
         servers = settings.kafka.bootstrap_servers
         existing = self._try(f"Kafka at {servers}", self._topics, lambda n: f"{len(n)} topics")
         yield existing
         if existing is not None:
-            yield self._try("inputs", lambda: ", ".join(input_topics(settings, existing)))
-            yield self._try("outputs", lambda: self._outputs(existing))
+            yield from self._of_kafka(existing)
             url = "" if settings.registry is None else f" at {settings.registry.url}"
             yield self._try(f"schema registry{url}", lambda: self._schemas(existing, rules))
-        yield self._try(f"checkpoint {settings.state.checkpoint}", self._checkpoint)
+        location = str(settings.state.checkpoint)
+        yield self._try(f"checkpoint {location}", self._checkpoint)
+        folder = local_folder(location)
+        if folder is not None:
+            yield self._try("disk of the checkpoint", lambda: machine_checks.disk(folder))
         yield self._try("pages", self._pages)
+
+    def _of_kafka(self, existing: list[str]) -> Iterator[object]:
+        """Yield after each thing that was tried of a cluster that answers."""
+        settings, seconds = self._settings, self._seconds
+        yield self._try("Kafka's version", lambda: kafka_checks.broker_version(settings, seconds))
+        topics = self._try("inputs", lambda: input_topics(settings, existing), ", ".join)
+        yield topics
+        yield self._try("outputs", lambda: self._outputs(existing))
+        yield self._try(
+            "rights",
+            lambda: kafka_checks.check_rights(settings, topics or [], existing, seconds),
+        )
+        yield self._try("transactions", lambda: kafka_checks.check_transactions(settings, seconds))
+        if topics is not None:
+            yield self._try("clock", lambda: self._clock(topics))
+
+    def _clock(self, topics: list[str]) -> str:
+        seconds = self._seconds
+        partitions = kafka_checks.input_partitions(self._settings, topics, seconds)
+        return kafka_checks.check_clock(self._settings, partitions, seconds)
 
     def _try(self, what: str, ask: Callable[[], _T], shown: Callable[[_T], str] = str) -> _T | None:
         try:
             answer = ask()
         except SparkCepError as error:
             self.new.append(Tried(what, error=error))
+            return None
+        except Doubt as doubt:
+            self.new.append(Tried(what, doubt=str(doubt)))
             return None
         self.new.append(Tried(what, shown(answer)))
         return answer
@@ -101,8 +136,8 @@ class _Examination:
 
     def _schemas(self, existing: list[str], rules: RuleSet | None) -> str:
         settings = self._settings
-        if settings.registry is None:
-            raise no_registry("output records")
+        if settings.registry is None and (kinds := in_avro(settings)):
+            raise no_registry(f"output records ({', '.join(kinds)})", "outputs.format: json")
         with Registry.opened(settings.registry) as registry:
             schemas = record_format(settings, registry, existing)
             if rules is not None:

@@ -89,6 +89,30 @@ class IdlenessDetector:
         bound = self._lower_bound
         return self._watermark if bound is None else max(self._watermark, bound)
 
+    def holding(self) -> dict[Partition, int | None]:
+        """The partitions that hold the watermark back: of those that are waited for the ones that
+        were not read yet, else those with the oldest newest event (ms). None of them where no
+        partition is ahead of them."""
+        if self.policy == "maximum":
+            return {}
+        waited = {
+            partition: self._maxima.get(partition) for partition in self._active(self._silence())
+        }
+        times = [time for time in self._maxima.values() if time is not None]
+        known = [time for time in waited.values() if time is not None]
+        oldest = None if len(known) < len(waited) else min(known, default=None)
+        if not times or oldest == max(times):
+            return {}
+        return {partition: time for partition, time in waited.items() if time == oldest}
+
+    def _active(self, now: int) -> list[Partition]:
+        """The partitions that are waited for."""
+        return [
+            partition
+            for partition, read_at in self._read_at.items()
+            if now - read_at < self.partition_idle_after_ms
+        ]
+
     def _silence(self) -> int:
         """Up to when it is known of partitions without records that they had none."""
         noticed = self.now() - self.unnoticed_ms
@@ -104,11 +128,7 @@ class IdlenessDetector:
             return max(times) + silent - self.allowed_disorder_ms - 1
         if self.policy == "maximum":
             return None
-        active = [
-            self._maxima.get(partition)
-            for partition, read_at in self._read_at.items()
-            if now - read_at < self.partition_idle_after_ms
-        ]
+        active = [self._maxima.get(partition) for partition in self._active(now)]
         if len(active) == len(self._maxima) or None in active:
             return None
         # With every partition idle, the furthest one says how far event time has come.

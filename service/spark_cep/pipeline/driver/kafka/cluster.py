@@ -22,7 +22,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # in no list
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource  # type: ignore[attr-defined]  # in no list
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from spark_cep.codecs.output.outputs import LARGEST_RECORD
@@ -37,6 +37,8 @@ from spark_cep.pipeline.wire.control import Partition
 
 _log = logger(__name__)
 _SECONDS = 10.0
+#: By then a broker that answers has said so, if it refuses the client.
+_REFUSED_WITHIN = 1.5
 #: Nothing is read or committed in its name.
 _GROUP: Final = "spark-cep-offsets"
 #: Kafka's UUID of nothing.
@@ -73,7 +75,7 @@ class Cluster:
 
     def topics(self) -> list[str]:
         """The cluster's topics, without its internal ones."""
-        metadata = self.ask(lambda: self._admin.list_topics(timeout=self._seconds))
+        metadata: ClusterMetadata = self.ask(self._metadata)
         return sorted(topic for topic in metadata.topics if not topic.startswith("__"))
 
     def ends(self, topics: Sequence[str], partitions: Sequence[Partition]) -> dict[Partition, int]:
@@ -254,6 +256,17 @@ class Cluster:
             raise KafkaUnavailableError(
                 f"{self._name} did not answer in {self._seconds:g} s"
             ) from error
+
+    def _metadata(self) -> Any:
+        """All topics. A refused login does not wait for the whole time, a slow answer may."""
+        first = min(_REFUSED_WITHIN, self._seconds)
+        try:
+            return self._admin.list_topics(timeout=first)
+        except KafkaException:
+            self._serve()
+            if first == self._seconds or refusal(self._noticed, self._config) is not None:
+                raise
+        return self._admin.list_topics(timeout=self._seconds - first)
 
     def _error(self, error: KafkaError, who: str = "") -> SparkCepError:
         # What is wrong with a connection does not come as the answer, but is told on the side.

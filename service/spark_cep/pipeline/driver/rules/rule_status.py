@@ -59,7 +59,6 @@ class RuleStatus:
         #: Under which a batch has begun that Spark has not committed.
         self._begun: RunningRules | None = None
         self._watermark: int | None = None
-        self._waiting = 0
         #: Event times at which rules begin that have not begun, by rule id and version.
         self._beginning: Mapping[tuple[str, int], int] = {}
         #: The newest batch that is done.
@@ -186,7 +185,7 @@ class RuleStatus:
         removed."""
         self.live = report.live
         self._watermark = report.watermark
-        self._waiting, self._beginning = report.waiting, report.beginning
+        self._beginning = report.beginning
         if report.gone:
             self._log_gone(report)
         for (rule, version), ended in report.ended.items():
@@ -228,7 +227,7 @@ class RuleStatus:
                 )
 
     def listing(self) -> list[dict[str, object]]:
-        """The rows of the page ``/rules``: the rules by id, then those that are rejected, and
+        """The rules of the page ``/rules``: the rules by id, then those that are rejected, and
         entries that cannot be read."""
         shown: list[dict[str, object]] = []
         draining = versions_by_id(self.rules.draining)
@@ -266,8 +265,6 @@ class RuleStatus:
             "since_batch": since,
             "since_offsets": offsets,
             "begins": time_text(self._beginning.get(version)),
-            "watermark": time_text(self._watermark),
-            "events_waiting": self._waiting,
             "partial_matches": self.live.get(version, 0),
         }
 

@@ -24,10 +24,10 @@ def _native(result: Any, count: int, code: Any) -> Any:
     @intrinsic
     def made(_context: Any, *_arguments: Any) -> Any:
         def instructions(_: Any, builder: Any, _signature: Any, given: Any) -> Any:
-            unpacked = cgutils.unpack_tuple(builder, given[0], count)  # type: ignore[no-untyped-call]
+            unpacked = cgutils.unpack_tuple(builder, given[0], count)
             return code(builder, *unpacked)
 
-        words = types.UniTuple(types.int64, count)  # type: ignore[no-untyped-call]
+        words = types.UniTuple(types.int64, count)
         return result(words), instructions
 
     return made
@@ -55,7 +55,7 @@ def calling(returned: Any, count: int) -> Any:
 
 def _copying(builder: Any, to: Any, source: Any, size: Any) -> Any:
     target, origin = (builder.inttoptr(each, BYTE.as_pointer()) for each in (to, source))
-    cgutils.raw_memcpy(builder, target, origin, size, 1)  # type: ignore[no-untyped-call]
+    cgutils.raw_memcpy(builder, target, origin, size, 1)
 
 
 word_at, int_at, byte_at = map(_reading, (WORD, INT, BYTE))

@@ -1,0 +1,1 @@
+"""JSON: an object for each record, read by the schema that the input declares."""

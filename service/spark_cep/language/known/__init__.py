@@ -1,0 +1,1 @@
+"""Knowledge beside the text: types of events, keys of documents, functions, checks."""

@@ -1,0 +1,1 @@
+"""The state of many keys, and waiting events, as blocks of packed columns and back."""

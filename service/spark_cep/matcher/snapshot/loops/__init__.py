@@ -1,0 +1,1 @@
+"""Compiled loops over what is read of a stored state."""

@@ -1,0 +1,33 @@
+"""Files as the browser, or the command line, gives them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from spark_cep.errors import ConfigurationError
+
+MOST_BYTES: Final = 8 << 20
+"""Most bytes of all files that are opened together."""
+
+
+@dataclass(frozen=True)
+class GivenFile:
+    """A file's name and content."""
+
+    name: str
+    content: bytes
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name, in small letters."""
+        return PurePath(self.name).suffix.lower()
+
+    @property
+    def text(self) -> str:
+        """The content as text. Raises ConfigurationError."""
+        try:
+            return self.content.decode("utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            raise ConfigurationError(f"{self.name}: it is not text in UTF-8") from None

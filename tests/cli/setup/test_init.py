@@ -1,0 +1,144 @@
+"""``spark-cep init``: what it writes passes ``check``, ``test``, ``fmt`` and ``config check`` at
+once, whatever the events look like."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from spark_cep.cli.main import app
+from spark_cep.cli.setup.first_rule import quoted
+from spark_cep.cli.setup.sample import input_name
+
+EVENTS: dict[str, list[dict[str, Any]]] = {
+    # Two kinds, one after the other; a number as key.
+    "payments": [
+        {"at": f"2026-01-31T12:{n:02}:00Z", "card_id": n % 3, "status": status, "amount": n * 1.5}
+        for n, status in enumerate(["declined", "approved", "declined", "it's"] * 6)
+    ],
+    # No kinds: the same key several times. Names that an expression cannot have as they are.
+    "Sensor-Values": [
+        {"time": f"2026-01-31T1{n % 10}:00:00Z", "select": f"s{n % 2}", "first": n, "value": n / 7}
+        for n in range(20)
+    ],
+    # No key either.
+    "ticks": [{"ts": f"2026-01-31T12:00:0{n}Z", "price": n + 0.5} for n in range(5)],
+    # One event is enough for a rule.
+    "single": [{"ts": "2026-01-31T12:00:00Z", "note": 'a "quote": #1'}],
+}
+
+
+def invoke(*words: str | Path) -> Result:
+    """Run a command."""
+    return CliRunner().invoke(app, [*map(str, words)])
+
+
+def lines(events: list[dict[str, Any]]) -> str:
+    """JSON lines."""
+    return "".join(json.dumps(event) + "\n" for event in events)
+
+
+def table(events: list[dict[str, Any]]) -> str:
+    """CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(events[0]))
+    writer.writeheader()
+    writer.writerows(events)
+    return text.getvalue()
+
+
+def check_project(folder: Path) -> dict[str, Any]:
+    """Run what a newcomer would, and return what the test case expects."""
+    (schema,) = (folder / "schemas").glob("*.avsc")
+    for words in (
+        ("check", folder / "rules", "--schema", schema, "--strict"),
+        ("test", folder / "rules"),
+        ("fmt", "--check", folder / "rules" / "first-rule.yaml"),
+        ("config", "check", "--config", folder / "config.yaml"),
+    ):
+        result = invoke(*words)
+        assert result.exit_code == 0, (words, result.output)
+    cases = yaml.safe_load((folder / "rules/first-rule.cases.yaml").read_text("utf-8"))
+    expected: dict[str, Any] = cases["cases"][0]["expect"]
+    assert expected["matches"], "the rule finds something"
+    return expected
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [*((name, lines) for name in EVENTS), ("payments", table)]
+)
+def test_from_a_file(name: str, form: Any, tmp_path: Path) -> None:
+    """Of any kind."""
+    file = tmp_path / f"{name}.{'jsonl' if form is lines else 'csv'}"
+    file.write_text(form(EVENTS[name]), "utf-8")
+    result = invoke("init", tmp_path / "job", "--input", file)
+    assert result.exit_code == 0, result.output
+    check_project(tmp_path / "job")
+    back = invoke("backtest", "--rules", tmp_path / "job" / "rules", "--input", file, "--json")
+    assert json.loads(back.stdout)["rules"][0]["matches"] >= 1, back.output
+
+
+def test_the_rule(tmp_path: Path) -> None:
+    """Key and kinds are found by names and values."""
+    file = tmp_path / "payments.jsonl"
+    file.write_text(lines(EVENTS["payments"]), "utf-8")
+    assert invoke("init", tmp_path / "job", "--input", file).exit_code == 0
+    rule = yaml.safe_load((tmp_path / "job/rules/first-rule.yaml").read_text("utf-8"))
+    assert (rule["events"], rule["key"]) == ("payments", "card_id")
+    first, second = (step["where"] for step in rule["pattern"])
+    assert first.startswith("status = '")
+    assert first != second
+    settings = yaml.safe_load((tmp_path / "job/config.yaml").read_text("utf-8"))
+    assert settings["inputs"] == {
+        "payments": {
+            "topics": ["payments"], "format": "json", "event_time": "at",
+            "reader_schema": {"file": "schemas/payments.avsc"},
+        }
+    }  # fmt: skip
+
+
+def test_from_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into the working folder, with events of its own; a second time nothing is touched."""
+    monkeypatch.chdir(tmp_path)
+    result = invoke("init")
+    assert result.exit_code == 0, result.output
+    assert "wrote config.yaml\n" in result.stdout
+    assert "spark-cep run --input logins.jsonl --rules rules\n" in result.stderr
+    expected = check_project(tmp_path)
+    assert [match["key"] for match in expected["matches"]] == ["bob"]
+    for name in ("compose.yaml", ".github/workflows/rules.yaml"):
+        assert yaml.safe_load((tmp_path / name).read_text("utf-8"))
+    before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+    again = invoke("init")
+    assert again.exit_code == 3
+    assert "config.yaml, " in again.stderr
+    assert before == {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+    assert invoke("init", "other", "-q").stderr == ""
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    """Nothing is written."""
+    file = tmp_path / "events.jsonl"
+    file.write_text('{"a": 1}\n', "utf-8")
+    result = invoke("init", tmp_path / "job", "--input", file)
+    assert result.exit_code == 3
+    assert "--event-time" in result.stderr
+    assert not (tmp_path / "job").exists()
+    assert invoke("init", "--topic", "t", "--input", file).exit_code == 2
+
+
+def test_names() -> None:
+    """Of inputs, and of columns in expressions."""
+    assert [input_name(each) for each in ("Card.Payments-v2", "7up", "", "ü")] == [
+        "card_payments_v2", "events_7up", "events", "events",
+    ]  # fmt: skip
+    assert [quoted(each) for each in ("user_id", "select", "a b")] == [
+        "user_id", "`select`", "`a b`",
+    ]  # fmt: skip
