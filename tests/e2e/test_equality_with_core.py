@@ -1,8 +1,9 @@
-"""The whole job, the batch runner, back-tests and the core alone give the same, however batches,
-groups and tasks are cut."""
+"""The whole job, the batch runner, back-tests, ``why`` and the core alone give the same, however
+batches, groups and tasks are cut."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import Any, NamedTuple
 
 import fastavro
 import pytest
+import yaml
+from typer.testing import CliRunner
 
 from spark_cep.backtest.replay import Replay
+from spark_cep.cli.main import app
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.config import Settings
 from spark_cep.model import Coordinates
@@ -32,6 +36,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 EVENTS, PARTITIONS, KEYS, DISORDER = 300, 3, 6, 5.0
 ALL_OVER = EVENTS + 1000.0
+#: The keys that ``why`` is asked about.
+ASKED = ("k0", "k1")
 #: An event time that no event can have, in seconds from the beginning.
 NEVER = 1e12
 CUTS: dict[str, tuple[int, dict[str, Any]]] = {
@@ -115,10 +121,15 @@ def runs(
             (e.body["partition"], e.body["offset"], e.body["reason"]) for e in outputs.dead_letters
         ]
         runs[name] = Ids(outputs.match_ids(), outputs.timeout_ids(), sorted(late), sorted(letters))
-    settings = Settings.model_validate(
-        scenario.document(time={"allowed_disorder": f"{round(DISORDER)} seconds"})
-    )
+    document = scenario.document(time={"allowed_disorder": f"{round(DISORDER)} seconds"})
+    settings = Settings.model_validate(document)
+    config = scenario.folder / "config.yaml"
+    config.write_text(yaml.safe_dump(document), "utf-8")
+    runs["why"] = _explained(config, stream.topic)
     rules = read_rules(scenario.rules_folder)
+    rising = LocalJob(compile_rules([rules.by_id["rising"].rule]))
+    asked = [each for each in sound if each[0][0] in ASKED]
+    runs["core of what why is asked"] = _alone(rising, stream.topic, asked)
     with ExitStack() as stack:
         runs["backtest"] = _replayed(open_topics(settings, Window(), stack), rules)
     for number in range(PARTITIONS):
@@ -127,6 +138,22 @@ def runs(
     files = open_events(rules.enabled, [str(scenario.folder / "files")], settings)
     runs["backtest of files"] = _replayed(files, rules)
     return runs
+
+
+def _explained(config: Path, topic: str) -> Ids:
+    """The answers of ``spark-cep why`` over a slice of the topic."""
+    runner, accounts = CliRunner(), []
+    for key in ASKED:
+        result = runner.invoke(
+            app,
+            ["why", "--config", str(config), "--rule", "rising", "--key", key, "--input", topic,
+             "--from", "2020-01-01", "--to", "2100-01-01", "--json"],
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        accounts.append(json.loads(result.stdout))
+    matches = (match_id for account in accounts for match_id in account["matches"])
+    timeouts = (match_id for account in accounts for match_id in account["timeouts"])
+    return Ids(sorted(matches), sorted(timeouts), [], [])
 
 
 def _replayed(events: RecordedEvents, rules: RuleSet) -> Ids:
@@ -194,3 +221,9 @@ def test_a_back_test_finds_what_the_job_writes(
         assert found == getattr(runs[job], kind)
     with capsys.disabled():
         print(f"\n{cut} = job in {len(CUTS)} cuts: {len(found)} {kind} compared")
+
+
+def test_why_of_a_topic(runs: dict[str, Ids]) -> None:
+    """What the account of a key finds in a slice of the topic is what the core finds."""
+    assert len(runs["why"].matches) > 3
+    assert runs["why"][:2] == runs["core of what why is asked"][:2]

@@ -6,14 +6,18 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 from spark_cep.cli.job.state_text import as_json, plans_of
+from spark_cep.cli.main import app
 from spark_cep.errors import StateError
+from spark_cep.pipeline.driver.commands import state_report
 from spark_cep.pipeline.driver.commands.state_report import read_state
 from tests.conftest import CLASSES, ROOT
 from tests.e2e.halfway import STATE, Halfway
@@ -49,9 +53,15 @@ def test_what_is_held(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> 
     assert report.buckets[0][2].bytes == max(bucket[2].bytes for bucket in report.buckets)
 
 
-def test_one_key(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
-    """The partial matches of a key, each with the events that it has taken, by name of step."""
+def test_one_key(
+    halfway: Halfway, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The partial matches of a key, each with the events that it has taken, by name of step; and
+    ``why --open``, which reads what the key is in alone, shows the same."""
     copy = halfway.copy(tmp_path)
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump(copy.scenario.document(**copy.sections())), "utf-8")
+    monkeypatch.setattr(state_report, "read_key", partial(state_report.read_key, spark=spark))
     settings = copy.settings()
     everything: Counter[str] = Counter()
     for key in ("k0", "k1", "absent"):
@@ -60,13 +70,19 @@ def test_one_key(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> None:
         document = json.loads(as_json(report, plans))
         partials = document["partial_matches"]
         assert bool(partials) == (key != "absent")
-        for partial in partials:
-            everything[partial["rule"]] += 1
-            for event in partial["events"]:
+        for each in partials:
+            everything[each["rule"]] += 1
+            for event in each["events"]:
                 sent = halfway.events[event["offset"]]
                 assert sent[:2] == (key, event["step"])
-            assert partial["began"] < partial["deadline"]
-            assert partial["waits_for"] or partial["absence"]
+            assert each["began"] < each["deadline"]
+            assert each["waits_for"] or each["absence"]
+        asked = ["why", "--open", "--key", key, "--config", str(config), "--json"]
+        opened = CliRunner().invoke(app, asked)
+        assert opened.exit_code == 0, opened.output
+        shown = json.loads(opened.stdout)
+        assert shown["watermark"] == document["watermark"]
+        assert sorted(map(str, shown["partial_matches"])) == sorted(map(str, partials))
     assert everything["abc"] > 0
 
 

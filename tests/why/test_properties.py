@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,29 +13,14 @@ from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.pattern.tree import Limits, OnLimit, Rule
-from spark_cep.runner.batch import Batch, RunSettings
+from spark_cep.runner.batch import RunSettings
 from spark_cep.runner.runner import Runner
-from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
+from spark_cep.runner.values import ValueInputs
 from spark_cep.why.account import Account, EndReason
 from spark_cep.why.run import why
 from tests.matcher.strategies import keyed_streams, rules
 from tests.reference.local import Record
-
-END = 1 << 60
-
-
-def batches(records: Sequence[Record]) -> list[Batch]:
-    """Records, one batch for each two, and the end."""
-    values = [
-        ValueRecord.of(each.at, 0, each.time * 1_000 + each.micros, each.values) for each in records
-    ]
-    times = [each.time for each in records]
-    cut = [values[n : n + 2] for n in range(0, len(values), 2)]
-    ends = [max(times[: 2 * n + 2]) - 3 for n in range(len(cut))]
-    return [
-        *(Batch(records_of(v), watermark=end) for v, end in zip(cut, ends, strict=True)),
-        Batch((), watermark=END),
-    ]
+from tests.why.running import batches, taken
 
 
 def of_engine(rule: Rule, records: Sequence[Record]) -> tuple[Outputs, list[PartialMatch]]:
@@ -48,11 +32,6 @@ def of_engine(rule: Rule, records: Sequence[Record]) -> tuple[Outputs, list[Part
     for results in runner.run(batches(records)):
         found.add(results.outputs)
     return found, list(runner.partial_matches())
-
-
-def taken(steps: Mapping[str, Sequence[Any]]) -> str:
-    """The events of a partial match."""
-    return repr(sorted((name, [each.at for each in events]) for name, events in steps.items()))
 
 
 def explained(rule: Rule, key: str, records: Sequence[Record]) -> Account:

@@ -21,6 +21,8 @@ _WORDS = {
     EventState.LATE: "late",
     EventState.WAITING: "waits for the watermark",
     EventState.TOO_EARLY: "before effective_from",
+    EventState.UNSEEN: "another version's",
+    EventState.EARLIER: "taken by an earlier version",
 }
 _OUT_OF_TIME = (EndReason.WINDOW, EndReason.GAP)
 
@@ -63,7 +65,7 @@ class Frames:
             kind = f"{event.type.rpartition('.')[2]}: " if event.type else ""
             title = printable(f"{kind}{values_text(self.sent[event.at.offset].values)}")
         state = "" if moment.state is None else _WORDS[moment.state]
-        _, *lines = moment_lines(moment)
+        _, *lines = moment_lines(moment, account.partials)
         said = tuple(printable(line.removeprefix("    ")) for line in lines)
         at = relative(time, self.start)
         return Frame(time, at, account.key, row, state, title, said, tokens, moment.matches)

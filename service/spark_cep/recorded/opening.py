@@ -71,15 +71,16 @@ def window_of(start: str | None, end: str | None) -> Window:
     ConfigurationError."""
     window = Window()
     if start is not None:
-        window = window._replace(start=_instant(start, "--from"))
+        window = window._replace(start=instant_of(start, "--from"))
     if end is not None:
-        window = window._replace(end=_instant(end, "--to"))
+        window = window._replace(end=instant_of(end, "--to"))
     if window.start >= window.end:
         raise ConfigurationError(f"--from {start} is not before --to {end}: nothing is between")
     return window
 
 
-def _instant(text: str, option: str) -> int:
+def instant_of(text: str, option: str) -> int:
+    """The time of an option in ms since 1970. Raises ConfigurationError."""
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:

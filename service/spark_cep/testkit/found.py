@@ -9,6 +9,7 @@ from spark_cep.errors import Problem
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.model import Coordinates, DeadLetter, LateEvent, TakenEvent
+from spark_cep.rules.rule_set import Version
 from spark_cep.testkit.results import (
     FailedEvent,
     FoundMatch,
@@ -29,9 +30,14 @@ class FoundResults:
     """
 
     def __init__(self, plans: Iterable[AnyPlan]) -> None:
-        self._step_names = {plan.rule.id: plan.steps for plan in plans}
+        self._step_names: dict[Version, tuple[str, ...]] = {}
+        self.know(plans)
         self._event_at: dict[Coordinates, SentEvent] = {}
         self._misfits: dict[Coordinates, Mapping[tuple[str, str], Problem]] = {}
+
+    def know(self, plans: Iterable[AnyPlan]) -> None:
+        """Note the steps of versions of rules."""
+        self._step_names |= {(each.rule.id, each.rule.version): each.steps for each in plans}
 
     def sent(self, event: SentEvent, misfits: Mapping[tuple[str, str], Problem]) -> None:
         """Note an event, and the values of it with which rules, by id and step, cannot compute."""
@@ -50,7 +56,7 @@ class FoundResults:
                 match.rule_version,
                 match.key,
                 self._steps(match.steps),
-                self._step_names[match.rule_id],
+                self._step_names[match.rule_id, match.rule_version],
                 match.match_id,
                 moment(match.time),
                 match.measures,
@@ -82,7 +88,7 @@ class FoundResults:
                 timeout.rule_version,
                 timeout.key,
                 self._steps(timeout.steps),
-                self._step_names[timeout.rule_id],
+                self._step_names[timeout.rule_id, timeout.rule_version],
                 timeout.match_id,
                 moment(timeout.deadline),
                 timeout.already_matched,
@@ -121,7 +127,7 @@ class FoundResults:
             partial.rule_version,
             partial.key,
             self._steps(partial.steps),
-            self._step_names[partial.rule_id],
+            self._step_names[partial.rule_id, partial.rule_version],
             None if partial.deadline is None else moment(partial.deadline),
             partial.waits_for,
             partial.forbids,

@@ -20,7 +20,7 @@ from spark_cep.pattern.document.plain_data import load_data
 from spark_cep.pattern.fluent import SOURCE
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.tree import Rule
-from spark_cep.pattern.type_check import type_check, type_warnings
+from spark_cep.pattern.type_check import type_check, type_warnings, with_columns_of
 from spark_cep.pattern.types import RecordType
 from spark_cep.rules.rule_set import RuleSet, assemble
 from spark_cep.rules.sources.folder import read_rules
@@ -135,6 +135,11 @@ class KitInputs:
         known = self.types.get(source) or self.types.get("") or {}
         found = [full for full in known if name in (None, full, full.rpartition(".")[2])]
         return known[found[0]].columns if len(found) == 1 else None
+
+    def spelled(self, loaded: LoadedRule) -> LoadedRule:
+        """A rule in SQL with its columns written out, as the job has it."""
+        known = bool(self.types) and loaded.rule.query is not None
+        return with_columns_of(loaded, self._records(loaded)) if known else loaded
 
     def _problems(self, loaded: LoadedRule) -> Iterator[Problem]:
         events = loaded.rule.events

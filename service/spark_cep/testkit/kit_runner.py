@@ -6,11 +6,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from spark_cep.columns.compilation import compilation_noticed
+from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.pattern.tree import Rule
 from spark_cep.pipeline.match.group_matcher import MakeMatcher
 from spark_cep.pipeline.wire.control import ControlRecord
+from spark_cep.rules.rule_set import RuleSet
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
 from spark_cep.runner.runner import Runner
 from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
@@ -38,16 +40,19 @@ class KitRunner:
     """The runner of a test.
 
     Args:
-        plan: The rules.
+        rules: The rules.
+        plan: Their plan.
         inputs: The record types of the events, which may become more.
         matcher: What makes the matchers.
     """
 
-    def __init__(self, plan: RuleSetPlan, inputs: ValueInputs, matcher: MakeMatcher) -> None:
+    def __init__(
+        self, rules: RuleSet, plan: RuleSetPlan, inputs: ValueInputs, matcher: MakeMatcher
+    ) -> None:
         self._plan, self._inputs, self._matcher = plan, inputs, matcher
         with compilation_noticed(_begins, _ends):
             self._runner = Runner(plan, inputs, _SETTINGS, matcher=matcher)
-        self._batches: list[tuple[Sequence[ValueRecord], int, int]] = []
+        self._batches: list[tuple[Sequence[ValueRecord], int, int] | RuleSet] = [rules]
 
     def number(self, source: str, record: str | None) -> int:
         """The number of a record type, which the runner is told of when it is new."""
@@ -64,6 +69,15 @@ class KitRunner:
             results = self._runner.apply(_batch(records, before, watermark))
         self._batches.append((records, before, watermark))
         return results
+
+    def replace(self, rules: RuleSet, plan: RuleSetPlan, types: RecordTypes) -> BatchResults:
+        """Go on under other rules, of which ``plan`` is the plan, over events of these types."""
+        self._plan, self._inputs.types = plan, types
+        self._runner.use(plan, self._inputs)
+        self._batches.append(rules)
+        # They take effect with a batch.
+        with compilation_noticed(_begins, _ends):
+            return self._runner.apply(Batch((), watermark=self._runner.watermark))
 
     def restart(self) -> None:
         """Write the state to bytes, and go on with what is read of them."""
@@ -88,9 +102,10 @@ class KitRunner:
             for key in self.keys(rule)[:_MOST_KEYS]:
                 yield from ended_lines(why(rule, key, self._inputs, self._replayed()))
 
-    def _replayed(self) -> Iterator[Batch]:
-        """The batches that the runner was given."""
-        return (_batch(*each) for each in self._batches)
+    def _replayed(self) -> Iterator[Batch | RuleSet]:
+        """The batches that the runner was given, and where rules changed."""
+        for each in self._batches:
+            yield each if isinstance(each, RuleSet) else _batch(*each)
 
 
 def _batch(records: Sequence[ValueRecord], before: int, watermark: int) -> Batch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,8 @@ from spark_cep.pattern.tree import Rule
 from spark_cep.pattern.types import RecordType
 from spark_cep.pipeline.match.group_matcher import MakeMatcher
 from spark_cep.pipeline.match.watermark import BEGINNING
+from spark_cep.rules.plans import plan_fingerprint, plan_for
+from spark_cep.rules.rule_set import Version
 from spark_cep.runner.values import ValueInputs, ValueRecord
 from spark_cep.testkit.explaining import event_lines, rule_lines, section_lines
 from spark_cep.testkit.found import FoundResults
@@ -39,6 +42,7 @@ from spark_cep.testkit.times import (
     moment,
 )
 from spark_cep.why.answer import Answer
+from spark_cep.why.versions import after_change
 
 _END_OF_TIME = 1 << 62
 
@@ -78,12 +82,17 @@ class RuleTest:
         matcher: MakeMatcher = KeysMatcher,
     ) -> None:
         self._rules = rule_set(rules)
+        self._schemas = schema, schemas
         self._inputs = KitInputs.of(self._rules, schema, schemas)
         self._now = instant_ms(start, 0)
         self._disorder = None if allowed_disorder is None else duration_ms(allowed_disorder)
         plan = compile_rules(self._rules.enabled, self._inputs.record_types)
         self._sent_types = SentTypes(self._rules.enabled)
-        self._runner = KitRunner(plan, ValueInputs(self._inputs.record_types), matcher)
+        types = ValueInputs(self._inputs.record_types)
+        self._runner = KitRunner(self._rules, plan, types, matcher)
+        #: Every version that has run, the newest of each rule last.
+        self._versions = {(rule.id, rule.version): rule for rule in self._rules.enabled}
+        self._fingerprints: dict[Version, str] = {}
         self._watermark = self._followed(BEGINNING)
         self._outputs = Outputs()
         self._late: list[LateEvent] = []
@@ -155,6 +164,31 @@ class RuleTest:
         """Write the state to bytes and read it back, as a stop or crash and a start would."""
         self._settle(self._watermark)
         self._runner.restart()
+
+    def replace(self, rules: Rules) -> None:
+        """Change the rules, as when their source holds ``rules`` from now on. A version that is
+        replaced ends, drains or is carried over, as ``previous_version`` of the new one says; a
+        rule that is not there any more ends. What is new begins behind all events that were sent
+        before.
+
+        ``RuleSetError`` when a rule is refused, also as the job refuses it: for one, a version that
+        has run with another meaning.
+        """
+        self._settle(self._watermark)
+        new = rule_set(rules)
+        inputs = KitInputs.of(new, *self._schemas)
+        running = replace(self._rules, loaded=tuple(map(self._inputs.spelled, self._rules.loaded)))
+        self._fingerprints |= {
+            (one.rule.id, one.rule.version): plan_fingerprint(one) for one in running.loaded
+        }
+        self._rules = after_change(running, map(inputs.spelled, new.loaded), self._fingerprints)
+        self._inputs, self._sent_types = inputs, SentTypes(self._rules.enabled)
+        plan = plan_for(self._rules, inputs.record_types)
+        self._found.know(plan.plans)
+        for rule in self._rules.enabled:
+            self._versions.pop((rule.id, rule.version), None)
+            self._versions[rule.id, rule.version] = rule
+        self._outputs.add(self._runner.replace(self._rules, plan, inputs.record_types).outputs)
 
     # What the test looks at.
 
@@ -245,29 +279,43 @@ class RuleTest:
         """The matches that a skip strategy holds back while an earlier partial match is alive."""
         return [match for match in self._open_matches() if match.held_back]
 
-    def why(self, key: str | None = None, *, rule: str | None = None) -> Answer:
+    def why(
+        self, key: str | None = None, *, rule: str | None = None, version: int | None = None
+    ) -> Answer:
         """Why a rule did, or did not, match the events of ``key`` (text, as results have it): what
         each event did to each partial match, by which part of a condition it was passed over, and
         by what partial matches ended. It prints itself.
 
-        ``rule``: the rule's id, where there are several. ``ValueError`` when there is none.
+        ``rule``: the rule's id, where there are several; ``version``: one that has run, where it is
+        not the newest. ``ValueError`` when there is none, or the key is missing or too much.
         """
-        return self._runner.why(self._one(rule), key)
+        found = self._one(rule, version)
+        # In SQL, NULL is a key as any other.
+        if found.key and key is None and found.query is None:
+            raise ValueError(f"rule {found.id} has a key: say which")
+        if key is not None and not found.key:
+            raise ValueError(f"rule {found.id} has no key: leave it out")
+        return self._runner.why(found, key)
 
     def keys(self, *, rule: str | None = None) -> list[str | None]:
         """The keys of the events of a rule, of very many some, in the order of their texts;
         ``None`` alone for a rule without key. ``rule`` as in :meth:`why`."""
         return list(self._runner.keys(self._one(rule)))
 
-    def _one(self, rule: str | None) -> Rule:
+    def _one(self, rule: str | None, version: int | None = None) -> Rule:
         """The rule that is meant, once what was sent is handed over."""
         self._settle(self._watermark)
-        known = {each.id: each for each in self._rules.enabled}
+        known = {each.id: each for each in self._versions.values()}
         if rule is None and len(known) == 1:
             (rule,) = known
         if rule not in known:
             raise ValueError(f"say which rule: {', '.join(known) or 'there is none'}")
-        return known[rule]
+        if version is None:
+            version = known[rule].version
+        if (rule, version) not in self._versions:
+            ran = ", ".join(str(number) for of, number in self._versions if of == rule)
+            raise ValueError(f"rule {rule} has no version {version}; there were {ran}")
+        return self._versions[rule, version]
 
     def explain(self) -> str:
         """Everything that is known, as text: for the message of an assertion."""
@@ -291,7 +339,7 @@ class RuleTest:
             *event_lines(self._sent, late, waiting, taken),
             *(f"warning: {warning.render()}" for warning in self._sent_types.warnings),
             *section_lines(sections),
-            *self._runner.ended_lines(self._rules.enabled),
+            *self._runner.ended_lines(self._versions.values()),
         ]
         return "\n".join(lines)
 

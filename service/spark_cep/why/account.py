@@ -14,6 +14,7 @@ class EndReason(StrEnum):
     """The reason for which a partial match ended."""
 
     MATCH = "match"
+    PREFERRED = "preferred_way"
     WINDOW = "window"
     GAP = "gap"
     NOT = "not"
@@ -26,13 +27,17 @@ class EndReason(StrEnum):
 
 
 class EventState(StrEnum):
-    """The fate of an event. ``PASSED`` events have changed nothing."""
+    """The fate of an event. ``PASSED`` events have changed nothing; ``UNSEEN`` ones came before
+    the version of the rule began, or after it had ended; ``EARLIER`` ones were taken by the version
+    that this one carries over."""
 
     TAKEN = "taken"
     PASSED = "passed"
     LATE = "late"
     WAITING = "waiting"
     TOO_EARLY = "before_effective_from"
+    UNSEEN = "of_another_version"
+    EARLIER = "taken_by_an_earlier_version"
 
 
 class SeenEvent(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.model import Coordinates, Event
+from spark_cep.model import Coordinates, Event, TakenEvent
 from spark_cep.why.account import (
     Account,
     ConditionSeen,
@@ -20,9 +20,12 @@ from spark_cep.why.account import (
     SeenEvent,
 )
 from spark_cep.why.parts import WatchedPlan
+from spark_cep.why.probes import Chain
 
 #: So many moments, the last ones, are kept, and partial matches that have ended.
 MOST_KEPT = 10_000
+#: The note at an event with which a version that drains would have begun a match.
+DRAINS = "begins nothing: it is the next version's, and this one drains"
 #: Values that are remembered of a condition that was not true.
 _EXAMPLES = 3
 
@@ -35,8 +38,13 @@ class Ledger:
     key: str | None
     moments: deque[Moment] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
     events: dict[Coordinates, SeenEvent] = field(default_factory=dict)
+    #: The numbers of partial matches that are alive, and of complete ones that are held back.
+    alive: dict[Chain, int] = field(default_factory=dict)
+    #: The conditions that are true of events that may still be asked about.
+    masks: dict[Coordinates, int] = field(default_factory=dict)
     _dropped: int = 0
     _last_event: int = 0
+    _earlier_events: int = 0
     _last_partial: int = 0
     _ended: deque[int] = field(default_factory=deque)
     _starts: dict[tuple[str, str], ConditionSeen] = field(default_factory=dict)
@@ -53,6 +61,20 @@ class Ledger:
         seen = seen_event(self._last_event, event, self.watched)
         self.events[event.at] = seen
         return seen
+
+    def see_earlier(self, event: TakenEvent) -> SeenEvent:
+        """Number an event that an earlier version has taken. Its columns are not known."""
+        self._last_event += 1
+        self._earlier_events += 1
+        seen = SeenEvent(self._last_event, event.at, event.time, event.type, {})
+        self.events[event.at] = seen
+        self.add(Moment(event.time, seen, EventState.EARLIER))
+        return seen
+
+    def not_seen(self, events: Iterable[Event]) -> None:
+        """Enter events that waited for the watermark, and are another version's now."""
+        for event in sorted(events, key=lambda each: each.time):
+            self.add(Moment(event.time, seen_event(0, event, self.watched), EventState.UNSEEN))
 
     def add(self, moment: Moment) -> None:
         """Write down what has happened."""
@@ -121,7 +143,7 @@ class Ledger:
             state = EventState.LATE if event.at in late else EventState.WAITING
             seen = seen_event(0, event, self.watched)
             account.moments.append(Moment(event.time, seen, state))
-        account.starts.events = self._last_event
+        account.starts.events = self._last_event - self._earlier_events
         account.starts.conditions = list(self._starts.values())
         return account
 

@@ -67,9 +67,10 @@ class WatchedPlan:
     partitioning: Partitioning
 
     @classmethod
-    def of(cls, plan: AnyPlan) -> WatchedPlan:
-        """The plan with the parts of its conditions."""
+    def of(cls, plan: AnyPlan, *, drains: bool = False) -> WatchedPlan:
+        """The plan with the parts of its conditions. ``drains``: it is of a version that drains."""
         (partitioning,) = plan_together([plan]).partitionings
+        (rule,) = partitioning.rules
         events = plan.rule.events
         asked = list(_asked(plan))
         leaves = [
@@ -83,6 +84,7 @@ class WatchedPlan:
         )
         widened = replace(
             partitioning,
+            rules=(replace(rule, drains=drains),),
             conditions=tuple(dict.fromkeys((*partitioning.conditions, *conditions))),
             slots=tuple(dict.fromkeys((*partitioning.slots, *slots))),
         )

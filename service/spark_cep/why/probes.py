@@ -7,6 +7,7 @@ the event says what is true.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -92,6 +93,12 @@ def chain_of(plan: AnyPlan, steps: Mapping[str, Sequence[TakenEvent]]) -> Chain:
     return frozenset(
         (plan.steps.index(name), event.at) for name, events in steps.items() for event in events
     )
+
+
+def counted(plan: AnyPlan, chain: Chain) -> Mapping[str, int]:
+    """The number of events by step."""
+    found = Counter(step for step, _ in chain)
+    return {name: found[n] for n, name in enumerate(plan.steps) if found[n]}
 
 
 def _asked(plan: Plan) -> Iterator[Asked]:

@@ -24,10 +24,14 @@ from spark_cep.why.times import instant_text
 
 #: Moments that are shown, the last ones, unless the caller says otherwise.
 MOST_SHOWN = 200
+#: Ends that leave nothing to be asked about.
+_NO_LOSS = (EndReason.MATCH, EndReason.PREFERRED)
 _OF_EVENT = {
     EventState.LATE: "late: the watermark had passed its time, so no rule has seen it",
     EventState.WAITING: "waits for the watermark: no rule has seen it yet",
     EventState.TOO_EARLY: "comes before the rule's effective_from",
+    EventState.UNSEEN: "is another version's: it came before this one began, or behind its end",
+    EventState.EARLIER: "was taken by an earlier version of the rule",
 }
 
 
@@ -45,7 +49,7 @@ def _lines(account: Account, most: int) -> Iterator[str]:
     if left_out:
         yield f"… {left_out} earlier ones"
     for moment in moments:
-        yield from moment_lines(moment)
+        yield from moment_lines(moment, account.partials)
     if account.open:
         yield ""
         yield "Open"
@@ -73,21 +77,29 @@ def _heading(account: Account) -> str:
     return f"Rule {account.rule_id}, version {account.rule_version}, {key}: {counted}"
 
 
-def moment_lines(moment: Moment) -> Iterator[str]:
-    """Yield time and event in one line, then a line for each thing that it did."""
+def moment_lines(moment: Moment, partials: Mapping[int, PartialAccount]) -> Iterator[str]:
+    """Yield time and event in one line, then a line for each thing that it did. ``partials``: the
+    partial matches by number."""
     time = instant_text(moment.time)
     if moment.event is None:
-        yield f"{time}  the time passes"
+        yield f"{time}  {moment.note or 'the time passes'}"
     else:
         yield f"{time}  {event_text(moment.event)}"
     if moment.state in _OF_EVENT:
         yield f"    {_OF_EVENT[moment.state]}"
-    if moment.note:
+    if moment.note and moment.event is not None:
         yield f"    {moment.note}"
+    lines = list(_effects(moment, partials))
+    if moment.state is EventState.PASSED and not lines and not moment.note:
+        lines = ["    changes nothing"]
+    yield from lines
+
+
+def _effects(moment: Moment, partials: Mapping[int, PartialAccount]) -> Iterator[str]:
     for turn in moment.turns:
         yield from _turn(turn)
     for step, number in moment.started:
-        yield f"    {number} begins with it as {step}"
+        yield f"    {number} begins with {_first_of(partials.get(number), moment)} as {step}"
     if moment.event is not None and not moment.turns and not moment.started:
         for passed in moment.not_started:
             yield from _passed(passed, "    ", "nothing begins: ")
@@ -95,18 +107,27 @@ def moment_lines(moment: Moment) -> Iterator[str]:
         yield f"    match {match_id}"
 
 
+def _first_of(partial: PartialAccount | None, moment: Moment) -> str:
+    """The first event of a partial match: in SQL an attempt may begin at an earlier row."""
+    events = [] if partial is None else [each for taken in partial.steps.values() for each in taken]
+    first = min((each.number for each in events), default=0)
+    own = 0 if moment.event is None else moment.event.number
+    return f"event {first}" if first and first != own else "it"
+
+
 def event_text(event: SeenEvent) -> str:
     """An event in one line."""
     number = f"event {event.number}" if event.number else "an event"
     kind = f" {event.type}" if event.type else ""
-    return f"{number}{kind} ({'/'.join(map(str, event.at))}): {values_text(event.values)}"
+    values = f": {values_text(event.values)}" if event.values else ""
+    return f"{number}{kind} ({'/'.join(map(str, event.at))}){values}"
 
 
 def _turn(turn: Turn) -> Iterator[str]:
     held = ", ".join(step if count == 1 else f"{step} {count}" for step, count in turn.held.items())
     name = f"    {turn.partial} ({held})"
     for step, number in turn.took:
-        goes_on = "" if number == turn.partial else f", as {number}"
+        goes_on = "" if number == turn.partial else f"; {number} goes on with it"
         yield f"{name} takes it as {step}{goes_on}"
     if turn.ending is not None:
         yield f"{name} ends, {ending_text(turn.ending)}"
@@ -130,12 +151,13 @@ def _passed(passed: Passed, indent: str, before: str) -> Iterator[str]:
     if passed.unknown and not passed.unmet:
         return
     for unmet in passed.unmet:
-        yield f"{indent}{before}{passed.step}: {unmet_text(unmet)}"
+        yield f"{indent}{before}{passed.step}: {unmet_text(unmet, 'must not be true, and is')}"
 
 
-def unmet_text(unmet: Unmet) -> str:
-    """A part of a condition and its truth, with the values seen."""
-    verdict = "is true" if unmet.holds else "is not true"
+def unmet_text(unmet: Unmet, holds: str = "is true") -> str:
+    """A part of a condition and its truth, with the values seen. ``holds``: what is said of one
+    that is true."""
+    verdict = holds if unmet.holds else "is not true"
     seen = ", ".join(f"{name} is {value_text(value)}" for name, value in unmet.values.items())
     return f"{unmet.text} {verdict}" + (f": {seen}" if seen else "")
 
@@ -143,7 +165,7 @@ def unmet_text(unmet: Unmet) -> str:
 def ended_lines(account: Account) -> Iterator[str]:
     """A line for each partial match that ended without a match."""
     for partial in account.partials.values():
-        if partial.ending is not None and partial.ending.reason is not EndReason.MATCH:
+        if partial.ending is not None and partial.ending.reason not in _NO_LOSS:
             of_key = "" if account.key is None else f", key {value_text(account.key)}"
             taken = ", ".join(f"{step} {len(each)}" for step, each in partial.steps.items())
             yield printable(
@@ -195,10 +217,12 @@ def verdict_lines(account: Account) -> Iterator[str]:
 
 def _no_events(account: Account) -> Iterator[str]:
     starts = account.starts
-    records = f"{starts.all_events} records" if starts.all_events != 1 else "1 record"
-    yield f"No event of this key was applied; {records} of the rule's inputs were read."
+    read = starts.all_events + starts.without_key
+    records = "1 record of its inputs was" if read == 1 else f"{read} records of its inputs were"
+    yield f"The rule has seen no event of this key; {records} read."
     if starts.without_key:
-        yield f"  {starts.without_key} have no key: it is NULL"
+        have = "has" if starts.without_key == 1 else "have"
+        yield f"  {starts.without_key} of them {have} no key: it is NULL"
     if starts.keys_like:
         keys = ", ".join(map(value_text, starts.keys_like))
         yield f"  keys that were seen: {keys}"

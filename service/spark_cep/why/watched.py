@@ -19,8 +19,9 @@ from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.engine import NewEvents
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER
+from spark_cep.matcher.findings.result_rows import ResultRows
 from spark_cep.matcher.keys import KeysMatcher, KeysState, in_order
-from spark_cep.model import DeadLetter, Event
+from spark_cep.model import DeadLetter, Event, Match
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packed
 from spark_cep.pipeline.match.event_columns import input_batch
@@ -69,6 +70,8 @@ class KeyInputs:
     inputs: Inputs
     key: str | None
     seen: SeenRecords = field(default_factory=SeenRecords)
+    #: Whether records are entered into ``seen``.
+    counts: bool = True
 
     @property
     def options(self) -> DecodeOptions:
@@ -85,11 +88,13 @@ class KeyInputs:
         """See :class:`~spark_cep.runner.runner.Inputs`."""
         return self.inputs.type_names
 
-    def packer(self, plan: RuleSetPlan) -> _KeyPacker:
+    def packer(self, plan: RuleSetPlan) -> Packs:
         """See :class:`~spark_cep.runner.runner.Inputs`."""
+        packer = self.inputs.packer(plan)
+        if not plan.partitionings:
+            return packer
         (part,) = plan.partitionings
-        matcher = KeysMatcher(part, self.types)
-        return _KeyPacker(self.inputs.packer(plan), self, matcher)
+        return _KeyPacker(packer, self, KeysMatcher(part, self.types))
 
 
 @dataclass
@@ -113,32 +118,46 @@ class _KeyPacker:
         for packets, letters in self.packer.pack(read, properties):
             kept = []
             for to, kind, packet in packets:
-                if kind == PacketKind.UNKEYED:
+                if kind == PacketKind.UNKEYED and self.inputs.counts:
                     seen.without_key += len(UnkeyedEvents.decode(packet).events)
                 rows = self._of_key(rows_of(packet)) if kind >= PacketKind.EVENTS else None
                 if rows is None:
                     kept.append((to, kind, packet))
                 elif rows.num_rows:
                     kept.append((to, kind, packet_of(rows)))
-            seen.letters += letters[: _MOST_LETTERS - len(seen.letters)]
+            if self.inputs.counts:
+                seen.letters += letters[: _MOST_LETTERS - len(seen.letters)]
             yield Packed(kept, letters)
 
     def _of_key(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        seen, names = self.inputs.seen, self.inputs.type_names
-        for each in pc.value_counts(rows.column(TYPE_COLUMN)).to_pylist():
-            seen.types[names[each["values"]] or ""] += each["counts"]
         key, wanted = rows.column("key_0"), self.inputs.key
-        if len(seen.keys) < _MOST_KEYS:
-            seen.keys.update(text for text in pc.unique(key).to_pylist() if text is not None)
+        if self.inputs.counts:
+            self._count(rows, key)
         mine = pc.is_null(key) if wanted is None else pc.fill_null(pc.equal(key, wanted), False)
         until = late_until(rows)
         rows = rows.filter(mine)
-        if rows.num_rows:
+        if rows.num_rows and self.inputs.counts:
             known = Names()
-            batch = input_batch(rows, 0, self.matcher, known, names)
+            batch = input_batch(rows, 0, self.matcher, known, self.inputs.type_names)
             event = batch.events.objects(known, self.matcher.slots)
-            seen.arrived += [event(row) for row in range(len(batch))]
+            self.inputs.seen.arrived += [event(row) for row in range(len(batch))]
         return rows if until is None else with_late_until(rows, until)
+
+    def _count(self, rows: pa.RecordBatch, key: pa.Array) -> None:
+        seen, names = self.inputs.seen, self.inputs.type_names
+        for each in pc.value_counts(rows.column(TYPE_COLUMN)).to_pylist():
+            seen.types[names[each["values"]] or ""] += each["counts"]
+        if len(seen.keys) < _MOST_KEYS:
+            seen.keys.update(text for text in pc.unique(key).to_pylist() if text is not None)
+
+
+def _whole(outputs: Outputs) -> Outputs:
+    """Outputs as objects, with the matches that rows of the result are of."""
+    found = outputs.as_objects()
+    for results in outputs.results:
+        if isinstance(results, ResultRows):
+            found.matches += (each for each in results.matches.objects() if isinstance(each, Match))
+    return found
 
 
 class Watcher(Protocol):
@@ -148,7 +167,7 @@ class Watcher(Protocol):
         """Before event ``one`` is applied, or, of an empty one, before a deadline is decided."""
 
     def after(self, state: KeysState, names: Names, time: int, outputs: Outputs) -> None:
-        """After that: what was found, as objects."""
+        """After that: what was found, as objects; where results are rows, their matches, too."""
 
 
 class WatchedMatcher(KeysMatcher):
@@ -158,8 +177,6 @@ class WatchedMatcher(KeysMatcher):
     def __init__(self, partitioning: Partitioning, types: RecordTypes, watcher: Watcher) -> None:
         super().__init__(partitioning, types)
         self._watcher = watcher
-        #: What is remembered after the last batch.
-        self.last: tuple[KeysState, Names] | None = None
         #: A row of a row pattern at the deadline's millisecond may still be within.
         self._before = 1 if partitioning.row_pattern_rules else 0
 
@@ -175,7 +192,6 @@ class WatchedMatcher(KeysMatcher):
         yield from self._deadlines(state, watermark, names)
         # What is over by then is forgotten.
         yield from super().advance(state, InputBatch(), watermark, names)
-        self.last = state, names
 
     def _deadlines(self, state: KeysState, until: int, names: Names) -> Iterator[Outputs]:
         due = self._due(state)
@@ -194,7 +210,7 @@ class WatchedMatcher(KeysMatcher):
         self._watcher.before(state, one, names)
         found = Outputs()
         for outputs in super().advance(state, one, watermark, names):
-            found.add(outputs.as_objects())
+            found.add(_whole(outputs))
             yield outputs
         time = int(one.events.time[0]) if len(one) else watermark
         self._watcher.after(state, names, time, found)

@@ -10,7 +10,7 @@ import pytest
 from spark_cep import Pattern
 from spark_cep.pattern.tree import Rule
 from spark_cep.testkit import RuleTest
-from spark_cep.why.account import Account, EndReason, EventState, Passed, Unmet
+from spark_cep.why.account import Account, EndReason, EventState, Moment, Passed, Unmet
 
 
 def sent(pattern: Pattern, *events: dict[str, Any], **fields: Any) -> RuleTest:
@@ -71,21 +71,45 @@ def test_parts_of_a_condition() -> None:
         .followed_by("b")
         .where("kind = 'b' AND (n > 5 OR m IS NOT NULL) AND n > 2 * COUNT(a.*) + LAST(a.n)")
     )
-    found = account(sent(pattern, of("a", n=1), of("a", n=2), of("b", n=3)))
-    last = {turn.partial: turn for turn in found.moments[-1].turns}
-    passed = {each.step: each.unmet for each in last[1].passed}
-    assert (
-        passed["b"]
-        == (
-            Unmet("n > 5", {"n": 3}),
-            Unmet("m IS NOT NULL", {"m": None}),
-            Unmet("n > 2 * COUNT(a.*) + LAST(a.n)", {"n": 3, "COUNT(a.*)": 1, "LAST(a.n)": 1}),
-        )
-        or len(last) > 1
+    kit = sent(pattern, of("a", n=1), of("a", n=2), of("b", n=3), of("b", n=4, m=1))
+    found = account(kit)
+
+    def passed_by_events(moment: Moment) -> dict[tuple[int, ...], tuple[Unmet, ...]]:
+        return {
+            tuple(each.number for each in found.partials[turn.partial].steps["a"]): each.unmet
+            for turn in moment.turns
+            for each in turn.passed
+            if each.step == "b"
+        }
+
+    def looking_back(n: int, count: int, last: int) -> Unmet:
+        values = {"n": n, "COUNT(a.*)": count, "LAST(a.n)": last}
+        return Unmet("n > 2 * COUNT(a.*) + LAST(a.n)", values)
+
+    neither = (Unmet("n > 5", {"n": 3}), Unmet("m IS NOT NULL", {"m": None}))
+    assert passed_by_events(found.moments[2]) == {
+        (1,): (*neither, looking_back(3, 1, 1)),
+        (1, 2): (*neither, looking_back(3, 2, 2)),
+        (2,): (*neither, looking_back(3, 1, 2)),
+    }
+    # One part of OR is enough; and one of the three has matched.
+    assert passed_by_events(found.moments[3]) == {
+        (1, 2): (looking_back(4, 2, 2),),
+        (2,): (looking_back(4, 1, 2),),
+    }
+    assert len(found.matches) == 1
+
+
+def test_parts_within_or() -> None:
+    """Of an OR that is true, within what is not, no part stands in the way."""
+    where = "kind = 'b' AND (n > 100 OR (m IS NOT NULL OR k IS NOT NULL) AND n > LAST(a.n))"
+    pattern = Pattern.begin("a").where("kind = 'a'").followed_by("b").where(where)
+    (turn,) = account(sent(pattern, of("a", n=5), of("b", n=4, m=1))).moments[-1].turns
+    (passed,) = turn.passed
+    assert passed.unmet == (
+        Unmet("n > 100", {"n": 4}),
+        Unmet("n > LAST(a.n)", {"n": 4, "LAST(a.n)": 5}),
     )
-    both = [t for t in found.moments[-1].turns if t.held == {"a": 2}]
-    (unmet,) = [p.unmet[-1] for t in both for p in t.passed if p.step == "b"]
-    assert unmet.values == {"n": 3, "COUNT(a.*)": 2, "LAST(a.n)": 2}
 
 
 def reasons(kit: RuleTest) -> list[tuple[EndReason, str]]:
@@ -243,7 +267,8 @@ def test_a_key_that_is_not_there() -> None:
     assert (starts.events, starts.without_key, starts.keys_like) == (0, 1, ("ann",))
     text = repr(kit.why("anne"))
     assert "keys that were seen: 'ann'" in text
-    assert "1 have no key: it is NULL" in text
+    assert "The rule has seen no event of this key; 2 records of its inputs were read." in text
+    assert "1 of them has no key: it is NULL" in text
 
 
 def test_the_nearest() -> None:
@@ -269,11 +294,108 @@ def test_as_json() -> None:
     assert data["partial_matches"][1]["waits_for"] == ["b"]
 
 
-def test_the_kit_explains_ends() -> None:
-    """``explain`` names the reason of a partial match's end."""
-    kit = sent(pair().within("2 seconds"), of("a"))
+#: By reason: the fields of the rule, and ann's events.
+ENDS: dict[str, tuple[Pattern, dict[str, Any], list[dict[str, Any]]]] = {
+    "window": (pair().within("2 seconds"), {}, [of("a")]),
+    "gap": (pair().within(gap="2 seconds"), {}, [of("a")]),
+    "not": (
+        Pattern.begin("a")
+        .where("kind = 'a'")
+        .not_followed_by("no")
+        .where("kind = 'n'")
+        .followed_by("b")
+        .where("kind = 'b'"),
+        {},
+        [of("a"), of("n")],
+    ),
+    "contiguity": (
+        Pattern.begin("a").where("kind = 'a'").next("b").where("kind = 'b'"),
+        {},
+        [of("a"), of("x")],
+    ),
+    "until": (
+        Pattern.begin("a")
+        .where("kind = 'a'")
+        .times_or_more(2)
+        .until("kind = 'u'")
+        .within("1 hour"),
+        {},
+        [of("a"), of("u")],
+    ),
+    "skip": (pair().skip_past_last_event(), {}, [of("a"), of("a"), of("b")]),
+    "limit": (
+        pair(),
+        {"limits": {"partial_matches": 1, "on_limit": "drop_oldest"}},
+        [of("a"), of("a")],
+    ),
+    "cooldown": (pair(), {"cooldown": "1 minute"}, [of("a"), of("b"), of("a"), of("b")]),
+}
+
+
+@pytest.mark.parametrize("reason", ENDS)
+def test_the_kit_explains_ends(reason: str) -> None:
+    """``explain`` names the reason of a partial match's end, also behind a restart."""
+    pattern, fields, events = ENDS[reason]
+    kit = sent(pattern, *events, **fields)
+    kit.restart()
     kit.advance("1 minute")
-    assert "ended: r, key 'ann': a 1 at 2026-01-01T00:00:02Z, window: " in kit.explain()
+    (line,) = [each for each in kit.explain().splitlines() if each.startswith("ended: ")]
+    assert line.startswith("ended: r, key 'ann': a 1")
+    assert f", {reason}: " in line
+
+
+def test_every_reason_is_explained() -> None:
+    """Those of rules of steps, beside a match and another version (:mod:`tests.why`)."""
+    others = {EndReason.MATCH, EndReason.PREFERRED, EndReason.REPLACED}
+    assert {*ENDS} == {reason.value for reason in EndReason if reason not in others}
+
+
+def test_the_kit_explains_lateness() -> None:
+    """``explain`` says which events came late."""
+    kit = sent(pair(), of("a"))
+    kit.send(of("b", user="ann"), at="-10 seconds")
+    kit.advance("1 second")
+    assert "<#1 2025-12-31T23:59:51Z kind='b', user='ann'>: late" in kit.explain()
+
+
+def test_an_event_that_changes_nothing() -> None:
+    """It says so, where no step waits for anything."""
+    pattern = Pattern.begin("a").where("kind = 'a'").not_followed_by("b").where("kind = 'b'")
+    kit = sent(pattern.within("1 minute"), of("a"), of("x"))
+    assert "event 2 (events/0/1): kind 'x'\n    changes nothing\n" in repr(kit.why("ann"))
+
+
+def test_a_step_that_must_not_hold() -> None:
+    """The until of a loop keeps its step from taking an event."""
+    pattern = (
+        Pattern.begin("f")
+        .where("kind IN ('f', 'u')")
+        .times_or_more(1)
+        .until("kind = 'u'")
+        .followed_by("b")
+        .where("kind = 'b'")
+    )
+    text = repr(sent(pattern, of("f"), of("u")).why("ann"))
+    assert "        f: kind = 'u' must not be true, and is: kind is 'u'" in text
+
+
+def test_a_branch() -> None:
+    """A partial match that parts says which number goes on."""
+    pattern = (
+        Pattern.begin("a").where("kind = 'a'").times_or_more(1).followed_by("b").where("kind = 'b'")
+    )
+    text = repr(sent(pattern, of("a"), of("a")).why("ann"))
+    assert "    1 (a) takes it as a; 2 goes on with it\n" in text
+
+
+def test_with_and_without_a_key() -> None:
+    """A key is given where the rule has one, and only there."""
+    kit = RuleTest([pair().rule("keyed", key="user"), pair().rule("whole")])
+    with pytest.raises(ValueError, match="rule keyed has a key: say which"):
+        kit.why(rule="keyed")
+    with pytest.raises(ValueError, match="rule whole has no key: leave it out"):
+        kit.why("ann", rule="whole")
+    assert kit.why(rule="whole").account.key is None
 
 
 def test_which_rule() -> None:

@@ -28,6 +28,7 @@ from spark_cep.errors import ConfigurationError, printable
 if TYPE_CHECKING:
     from spark_cep.config import Settings
     from spark_cep.pattern.document.loading import LoadedRule
+    from spark_cep.why.recorded import Replacement
 
 _CONFIG = typer.Option("--config", "-c", help="The settings of the job.", dir_okay=False)
 
@@ -63,6 +64,19 @@ def why(
     end: Before = None,
     disorder: Disorder = None,
     at_end: AtEnd = TimeAtEnd.WAIT,
+    replaced_by: Annotated[
+        Path | None,
+        typer.Option(
+            "--replaced-by",
+            metavar="FILE",
+            help="Another version of the rule, which takes its place at --at.",
+            dir_okay=False,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="The event time of that change, ISO 8601, UTC."),
+    ] = None,
     most: Annotated[
         int, typer.Option("--last", "-n", min=1, help="Show so many events, the last ones.")
     ] = 200,
@@ -86,7 +100,7 @@ def why(
     from spark_cep.recorded.opening import window_of
     from spark_cep.rules.rule_set import RuleSet
     from spark_cep.why.answer import Answer
-    from spark_cep.why.recorded import account_of
+    from spark_cep.why.recorded import accounts_of
 
     settings = None if config is None else load(config)
     if still_open or checkpoint is not None:
@@ -95,6 +109,9 @@ def why(
     chosen = _rule(rule, rules, settings)
     if chosen.rule.key and key is None:
         raise ConfigurationError(f"rule {chosen.rule.id} has a key: say which with --key")
+    if key is not None and not chosen.rule.key:
+        raise ConfigurationError(f"rule {chosen.rule.id} has no key: leave --key out")
+    replacement = _replacement(chosen, replaced_by, at)
     with ExitStack() as stack, compiling_told():
         of_rule = RuleSet((chosen,))
         events = recorded_events(
@@ -103,11 +120,34 @@ def why(
         for each in events.notes:
             note(each)
         ms = None if disorder is None else allowed_disorder(disorder)
-        answer = Answer(account_of(of_rule, key, events, run_settings(settings, ms), at_end.value))
+        accounts = accounts_of(
+            of_rule, key, events, run_settings(settings, ms), at_end.value, replacement
+        )
+    answers = [Answer(each) for each in accounts]
     if as_json:
-        typer.echo(json.dumps(answer.data(), indent=2))
+        document = answers[0].data()
+        if replacement is not None:
+            document["replaced_by"] = answers[-1].data()
+        typer.echo(json.dumps(document, indent=2))
     else:
-        typer.echo(answer.text(most))
+        typer.echo("\n\n".join(each.text(most) for each in answers))
+
+
+def _replacement(
+    chosen: LoadedRule, replaced_by: Path | None, at: str | None
+) -> Replacement | None:
+    """The version that replaces the rule, where one is given."""
+    from spark_cep.recorded.opening import instant_of
+    from spark_cep.why.recorded import Replacement
+
+    if replaced_by is None and at is None:
+        return None
+    if replaced_by is None or at is None:
+        raise ConfigurationError(
+            "--replaced-by FILE and --at TIME go together: the other version of the rule, and the"
+            " event time at which it takes its place"
+        )
+    return Replacement(_rule(chosen.rule.id, replaced_by, None), instant_of(at, "--at"))
 
 
 def _show_open(
@@ -120,21 +160,21 @@ def _show_open(
 ) -> None:
     """Print the open partial matches of a key, as of the last committed batch."""
     from spark_cep.cli.job import state_text
-    from spark_cep.pipeline.driver.commands.state_report import read_state
+    from spark_cep.pipeline.driver.commands.state_report import read_key
 
     if settings is None:
         raise ConfigurationError("--open needs the settings of the job: give --config")
     settings = settings.with_checkpoint(checkpoint)
-    report = read_state(settings, key, of_key_alone=True)
-    report.of_key = [each for each in report.of_key or () if rule in (None, each.rule)]
-    plans = state_text.plans_of(settings, report.position.committed)
+    report = read_key(settings, key)
+    partials = [each for each in report.partials if rule in (None, each.rule)]
+    plans = state_text.plans_of(settings, report.batch)
     if as_json:
-        found = [state_text.partial_data(each, plans) for each in report.of_key]
+        found = [state_text.partial_data(each, plans) for each in partials]
         watermark = state_text.moment(report.watermark)
         typer.echo(json.dumps({"watermark": watermark, "partial_matches": found}, indent=2))
     else:
         out.print(f"watermark  {state_text.moment(report.watermark) or 'not yet'}", markup=False)
-        state_text.show_of_key(report, plans, out)
+        state_text.show_of_key(partials, plans, out)
 
 
 def _rule(rule: str | None, rules: Path | None, settings: Settings | None) -> LoadedRule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -159,13 +159,13 @@ def show(report: StateReport, plans: Plans, console: Console) -> None:
     for title, columns, rows in _tables(report):
         table(console, title, columns, rows)
     if report.of_key is not None:
-        show_of_key(report, plans, console)
+        show_of_key(report.of_key, plans, console)
 
 
-def show_of_key(report: StateReport, plans: Plans, console: Console) -> None:
+def show_of_key(partials: Sequence[StoredPartialMatch], plans: Plans, console: Console) -> None:
     """Print the partial matches of the key."""
     columns = ("rule", "version", "key group", "began", "deadline", "waits for", "events")
-    rows = [_partial_row(partial_data(each, plans)) for each in report.of_key or ()]
+    rows = [_partial_row(partial_data(each, plans)) for each in partials]
     table(console, "Partial matches of the key", columns, rows)
 
 

@@ -24,8 +24,8 @@ from spark_cep.matcher.row_pattern.states import attempts
 from spark_cep.matcher.snapshot.waiting_events import BATCH, decode_batch
 from spark_cep.model import Coordinates
 from spark_cep.packing import unpack, unsealed
-from spark_cep.pipeline.state.buckets import whole
-from spark_cep.pipeline.state.entries import check_entry
+from spark_cep.pipeline.state.buckets import buckets_of, hashes_of, whole
+from spark_cep.pipeline.state.entries import base_name, check_entry
 from spark_cep.pipeline.state.group_format import check_format
 from spark_cep.pipeline.state.group_values import check_values
 
@@ -137,6 +137,14 @@ class StoredGroup:
         held = BucketHeld(keys=len(state.keys))
         _add_instances(held, state, [rule.fingerprint for rule in self.rules])
         return held
+
+    def buckets_of(self, key: str | None) -> list[str]:
+        """The names of the bases of the buckets that a key is in, one for each partitioning."""
+        hashes = hashes_of(texts_of([key]))
+        return [
+            base_name(prefix, int(buckets_of(hashes, count)[0]))
+            for prefix, count in self._values["buckets"].items()
+        ]
 
     def of_key(self, base: bytes, changes: bytes | None, key: str | None) -> Iterator[HeldPartial]:
         """The partial matches that a bucket holds of one key."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,8 @@ from spark_cep.matcher.row_pattern.evaluation import Binder, NotYetKnownError, V
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.expressions.canonical import expression as expression_of
-from spark_cep.pattern.expressions.nodes import RowReference
+from spark_cep.pattern.expressions.canonical import row_value_text
+from spark_cep.pattern.expressions.nodes import RowReference, RowValue
 from spark_cep.why.account import Passed, Unmet
 from spark_cep.why.parts import ConditionPart, WatchedPlan
 
@@ -101,7 +103,7 @@ class AttemptRows:
                 true, values = self._holds(ConditionPart(leaf), view), self._values(leaf, view)
             except NotYetKnownError:
                 continue
-            yield variable, leaf.canonical, true, values
+            yield variable, _written(leaf), true, values
 
     def where(self, event: Event) -> tuple[Unmet, ...]:
         """The parts of WHERE that are not true of an event."""
@@ -110,7 +112,7 @@ class AttemptRows:
             return ()
         mask, watched = self.masks[event.at], self.conditions.watched
         return tuple(
-            Unmet(leaf.canonical, watched.values(event, sorted(leaf.columns)))
+            Unmet(_written(leaf), watched.values(event, sorted(leaf.columns)))
             for leaf in ConditionPart.of(where).leaves
             if not mask & watched.bit(None, leaf)
         )
@@ -121,7 +123,7 @@ class AttemptRows:
         for each in part.parts:
             yield from self._unmet(each, view)
         if not part.parts and not self._holds(part, view):
-            yield Unmet(part.expression.canonical, self._values(part.expression, view))
+            yield Unmet(_written(part.expression), self._values(part.expression, view))
 
     def _holds(self, part: ConditionPart, view: View) -> bool:
         if part.operator:
@@ -137,8 +139,7 @@ class AttemptRows:
         event = self.events[view.current - self.base]
         found = self.conditions.watched.values(event, sorted(leaf.columns))
         for each in leaf.row_values:
-            value = expression_of(RowReference(each))
-            found[value.canonical] = self._value(value, view)
+            found[_value_written(each)] = self._value(expression_of(RowReference(each)), view)
         return found
 
     def _value(self, expression: Expression, view: View) -> Any:
@@ -148,3 +149,24 @@ class AttemptRows:
             raise
         except Exception as error:  # noqa: BLE001  as in the matcher, it is not true
             return repr(error)
+
+
+#: Navigation from the row under test, which authors write without LAST.
+_FROM_ROW = re.compile(r"(PREV|NEXT)\(LAST\(([^(),]+)\), (\d+)\)")
+
+
+def _written(part: Expression) -> str:
+    """A condition as authors write it: canonical text says what is RUNNING everywhere."""
+    text = part.canonical
+    for value in part.row_values:
+        text = text.replace(row_value_text(value), _value_written(value))
+    return text
+
+
+def _value_written(value: RowValue) -> str:
+    text = row_value_text(value).replace("RUNNING ", "")
+    found = _FROM_ROW.fullmatch(text)
+    if found is None:
+        return text
+    name, column, rows = found.groups()
+    return f"{name}({column})" if rows == "1" else f"{name}({column}, {rows})"

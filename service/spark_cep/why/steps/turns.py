@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from spark_cep.matcher.findings.partial import MATCHED, Partial, Taken
 from spark_cep.matcher.steps.transitions import PASS, Outcome, Transitions
 from spark_cep.why.account import EndReason, PartialEnding, Passed, SeenEvent, Turn
 from spark_cep.why.ledger import Ledger
-from spark_cep.why.probes import Chain
+from spark_cep.why.probes import Chain, counted
 from spark_cep.why.steps.conditions import EventTruths
 from spark_cep.why.steps.endings import Losses
 from spark_cep.why.steps.held import HeldByKey
@@ -24,7 +23,7 @@ _NOTHING: Chain = frozenset()
 @dataclass
 class StepTurns:
     """The turns of one event. ``closed``: the bit that lets no partial match begin; ``untils``: the
-    formulas of steps that have one; ``numbers``: of the chains that are alive, kept up to date."""
+    formulas of steps that have one."""
 
     plan: Plan
     truths: EventTruths
@@ -35,7 +34,6 @@ class StepTurns:
     after: HeldByKey
     losses: Losses
     ledger: Ledger
-    numbers: dict[Chain, int]
     _lost: dict[Chain, PartialEnding] = field(default_factory=dict)
 
     def all_turns(
@@ -43,7 +41,7 @@ class StepTurns:
     ) -> tuple[list[Turn], list[tuple[str, int]], tuple[Passed, ...]]:
         """The turns of all partial matches, those that began, and the first steps that did not take
         the event."""
-        alive = sorted(self.before.alive, key=self.numbers.__getitem__)
+        alive = sorted(self.before.alive, key=self.ledger.alive.__getitem__)
         self._look_for_losses(alive, event)
         turns = [self._turn(chain, event) for chain in alive]
         outcome = self._outcome(self.plan.start, _NOTHING)
@@ -81,7 +79,7 @@ class StepTurns:
 
     def _turn(self, chain: Chain, event: SeenEvent) -> Turn:
         partials = self.before.partials.get(chain, [])
-        number = self.numbers[chain]
+        number = self.ledger.alive[chain]
         outcomes = [self._outcome(each.state, chain) for each in partials]
         stopped = self._stopped(chain, partials, outcomes, event)
         stays = chain in self.after.alive
@@ -99,7 +97,7 @@ class StepTurns:
             took.append((name, goes_on, child))
         ending = None
         if not stays:
-            del self.numbers[chain]
+            del self.ledger.alive[chain]
             if not took:
                 ending = self._ending(chain, partials, outcomes, stopped, event)
                 self.ledger.end(number, ending)
@@ -123,7 +121,7 @@ class StepTurns:
         """A partial match that has taken the event: it is alive, or ended with that. ``stopped``:
         its end where the event violates a NOT step, too."""
         if chain in self.after.alive:
-            self.numbers[chain] = number
+            self.ledger.alive[chain] = number
             return
         match_id = self.losses.matched.get(chain)
         if match_id is not None:
@@ -208,12 +206,6 @@ class StepTurns:
                     seen.add(edge.target)
                     todo.append(edge.target)
         raise AssertionError(f"state {start} does not stop")
-
-
-def counted(plan: Plan, chain: Chain) -> Mapping[str, int]:
-    """The number of events by step."""
-    found = Counter(step for step, _ in chain)
-    return {name: found[n] for n, name in enumerate(plan.steps) if found[n]}
 
 
 def _steps(outcome: Outcome) -> list[int]:

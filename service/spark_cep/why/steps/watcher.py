@@ -19,12 +19,12 @@ from spark_cep.matcher.steps.transitions import Transitions
 from spark_cep.model import Event
 from spark_cep.pattern.tree import walk
 from spark_cep.why.account import EndReason, EventState, Moment, PartialEnding, SeenEvent, Turn
-from spark_cep.why.ledger import Ledger
-from spark_cep.why.probes import Chain, Probes, chain_of
+from spark_cep.why.ledger import DRAINS, Ledger
+from spark_cep.why.probes import Chain, Probes, chain_of, counted
 from spark_cep.why.steps.conditions import EventTruths, StepConditions
 from spark_cep.why.steps.endings import Losses
 from spark_cep.why.steps.held import HeldByKey
-from spark_cep.why.steps.turns import StepTurns, counted
+from spark_cep.why.steps.turns import StepTurns
 
 _PAUSED = "a limit has paused the rule for this key (on_limit: pause_rule)"
 
@@ -40,8 +40,6 @@ class StepWatcher:
         self._probes = Probes(watched, types)
         self._transitions = Transitions(self.plan)
         self._slots = slot_types(watched.partitioning.slots, types)
-        #: The numbers of partial matches that are alive, and of complete ones that are held back.
-        self.numbers: dict[Chain, int] = {}
         table = AtomTable(self.plan.rule, self.plan.atoms)
         self._untils: list[tuple[str, Formula]] = [
             (step.name, table.until(step))
@@ -91,10 +89,14 @@ class StepWatcher:
             self._add(Moment(seen.time, seen, EventState.PASSED, note=_PAUSED), after)
             return
         assert self._truths is not None
-        closed = self.ledger.watched.partitioning.own_bits(0, self._truths.mask) or 0
+        part = self.ledger.watched.partitioning
+        if self._truths.mask >> part.unseen(0) & 1:
+            self._add(Moment(seen.time, seen, EventState.UNSEEN), after)
+            return
+        closed = (part.own_bits(0, self._truths.mask) or 0) & self.plan.closed
         step = StepTurns(
-            self.plan, self._truths, self._transitions, closed & self.plan.closed, self._untils,
-            self._held, after, losses, self.ledger, self.numbers,
+            self.plan, self._truths, self._transitions, closed, self._untils,
+            self._held, after, losses, self.ledger,
         )  # fmt: skip
         turns, started, passed = step.all_turns(seen)
         tried = {
@@ -106,16 +108,17 @@ class StepWatcher:
         took = bool(started) or any(turn.took for turn in turns)
         state = EventState.TAKEN if took else EventState.PASSED
         matches = tuple(losses.matched.values())
-        moment = Moment(seen.time, seen, state, tuple(turns), tuple(started), passed, matches)
+        note = DRAINS if closed else ""
+        moment = Moment(seen.time, seen, state, tuple(turns), tuple(started), passed, matches, note)
         self._add(moment, after)
 
     def _add(self, moment: Moment, after: HeldByKey) -> None:
         standing = {
-            self.numbers[chain]: tuple(dict.fromkeys(each.state for each in partials))
+            self.ledger.alive[chain]: tuple(dict.fromkeys(each.state for each in partials))
             for chain, partials in after.partials.items()
         }
         for chain in after.finished:
-            standing.setdefault(self.numbers[chain], self._final)
+            standing.setdefault(self.ledger.alive[chain], self._final)
         self.ledger.add(replace(moment, standing=standing))
 
     def _at_deadline(self, after: HeldByKey, losses: Losses) -> tuple[Turn, ...]:
@@ -155,9 +158,9 @@ class StepWatcher:
         return PartialEnding(EndReason.GAP, due, detail, result=timeout)
 
     def _ended(self, chain: Chain, ending: PartialEnding) -> Turn:
-        number = self.numbers.pop(chain)
+        number = self.ledger.alive.pop(chain)
         self.ledger.end(number, ending)
         return Turn(number, counted(self.plan, chain), stays=False, ending=ending)
 
     def _in_order(self, chains: Iterable[Chain]) -> list[Chain]:
-        return sorted(chains, key=self.numbers.__getitem__)
+        return sorted(chains, key=self.ledger.alive.__getitem__)

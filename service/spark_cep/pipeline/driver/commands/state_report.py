@@ -7,6 +7,7 @@ Buckets are decoded by Spark's tasks; the driver adds up one line for each.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -95,20 +96,68 @@ class StateReport:
     of_key: list[StoredPartialMatch] | None
 
 
+@dataclass(slots=True)
+class KeyReport:
+    """The partial matches of one key, as of the last committed ``batch``."""
+
+    batch: int
+    watermark: int
+    partials: list[StoredPartialMatch]
+
+
 def read_state(
     settings: Settings,
     key: str | None = None,
     spark: SparkSession | None = None,
-    *,
-    of_key_alone: bool = False,
 ) -> StateReport:
     """Read the checkpoint of ``settings``, with the partial matches of ``key`` if one is given, as
     texts of it stand in outputs; ``spark`` is a session to use and to leave running.
-    ``of_key_alone``: only of the key's group are buckets read, and the sizes are of these; without
-    ``key``, of the rules without key.
 
     Raises StateError when there is no state, or it is damaged or of another format.
     """
+    with committed_state(settings, spark) as (session, location, position):
+        return _read(session, location, position, key)
+
+
+def read_key(settings: Settings, key: str | None, spark: SparkSession | None = None) -> KeyReport:
+    """Read the partial matches of ``key`` alone, ``None`` for rules without key, as
+    :func:`read_state`: of a large state one or two buckets are decoded.
+
+    Raises as :func:`read_state`.
+    """
+    with committed_state(settings, spark) as (session, location, position):
+        assert position.committed is not None
+        number = key_group(key, settings.state.key_groups)
+        variable = partial(_variable, session, location, position.committed)
+        of_group = F.expr(GROUP_SQL) == number
+        found = variable("group").where(of_group).select(F.col("value.value").alias("state"))
+        row = found.first()
+        if row is None:
+            raise StateError(f"{location}: the state is empty")
+        group = StoredGroup(bytes(row.state))
+        name = F.col("user_map_key.name")
+        bases = group.buckets_of(key)
+        names = [each for base in bases for each in (base, base + CHANGES)]
+        rows = variable("entries").where(of_group & name.isin(names))
+        stored = {
+            row.name: group.check(number, row.name, bytes_of(row.bucket))
+            for row in rows.select(name, F.col("user_map_value.value").alias("bucket")).collect()
+        }
+        partials = [
+            StoredPartialMatch(*each)
+            for base in bases
+            if base in stored
+            for each in _of_key(group, number, stored[base], stored.get(base + CHANGES), key)
+        ]
+        return KeyReport(position.committed, group.watermark, partials)
+
+
+@contextmanager
+def committed_state(
+    settings: Settings, spark: SparkSession | None
+) -> Iterator[tuple[SparkSession, str, Position]]:
+    """A session, ``spark`` or one of its own, the place of a checkpoint, and how far it is. Raises
+    StateError where no batch is committed, and for what Spark raises."""
     session = spark or spark_session(settings)
     location = str(settings.state.checkpoint)
     try:
@@ -117,8 +166,7 @@ def read_state(
             raise StateError(
                 f"{location}: no batch is committed there; is state.checkpoint the right place?"
             )
-        group = key_group(key, settings.state.key_groups) if of_key_alone else None
-        return _read(session, location, position, key, group)
+        yield session, location, position
     except PySparkException as error:
         raise failure(error, location) from error
     finally:
@@ -148,9 +196,7 @@ def _variable(spark: SparkSession, location: str, batch: int, name: str) -> Data
     return state.withColumn("label", F.col("key.label"))
 
 
-def _read(
-    spark: SparkSession, location: str, position: Position, key: str | None, group: int | None
-) -> StateReport:
+def _read(spark: SparkSession, location: str, position: Position, key: str | None) -> StateReport:
     spark = spark.newSession()
     # Unlike those of the job, rows are as large as buckets are.
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BYTES_TOGETHER))
@@ -167,8 +213,6 @@ def _read(
         F.col("user_map_key.name").alias("name"),
         F.col("user_map_value.value").alias("bucket"),
     )
-    if group is not None:
-        entries = entries.where(F.col("key_group") == group)
     beside = F.col("name").endswith(CHANGES)
     changes = entries.where(beside).select(
         "key_group",
@@ -184,8 +228,7 @@ def _read(
     if not stored:
         raise StateError(f"{location}: the state is empty")
     decoded = {number: StoredGroup(bytes(row.state)) for number, row in stored.items()}
-    of_key = key is not None or group is not None
-    lines = buckets.mapInArrow(_BucketReader(key, of_key), "line BINARY").collect()
+    lines = buckets.mapInArrow(_BucketReader(key), "line BINARY").collect()
     first = decoded[min(decoded)]
     report = StateReport(
         checkpoint=location,
@@ -199,7 +242,7 @@ def _read(
         partitions={number: Size() for number in range(position.committed_partitions)},
         groups=[],
         buckets=[],
-        of_key=[] if of_key else None,
+        of_key=None if key is None else [],
     )
     sizes = {number: Size(len(row.state)) for number, row in stored.items()}
     rules = {
@@ -238,15 +281,17 @@ class _BucketReader:
     for, the partial matches of a key."""
 
     key: str | None
-    of_key: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            lines = [self._line(row) for row in batch.to_pylist()]
+            rows = batch.to_pylist()
+            # A group's value knows all its entries, of which there may be many.
+            groups = {row["key_group"]: row["state"] for row in rows}
+            known = {number: StoredGroup(state) for number, state in groups.items()}
+            lines = [self._line(known[row["key_group"]], row) for row in rows]
             yield pa.RecordBatch.from_pydict({"line": pa.array(lines, pa.binary())})
 
-    def _line(self, row: dict[str, Any]) -> bytes:
-        group = StoredGroup(row["state"])
+    def _line(self, group: StoredGroup, row: dict[str, Any]) -> bytes:
         stored = 0
         for column, name in (("bucket", row["name"]), ("changes", row["name"] + CHANGES)):
             if row[column] is not None:
@@ -257,15 +302,17 @@ class _BucketReader:
         partials = sum(rule.partial_matches for rule in held.rules.values())
         size = [stored, held.keys, partials, held.waiting]
         shares = {fingerprint: rule.packed() for fingerprint, rule in held.rules.items()}
-        of_key = list(self._of_key(group, row)) if self.of_key else []
+        of_key: list[list[Any]] = []
+        if self.key is not None:
+            blocks = row["bucket"], row["changes"]
+            of_key = list(_of_key(group, row["key_group"], *blocks, self.key))
         return pack([row["key_group"], row["name"], size, shares, of_key])
 
-    def _of_key(self, group: StoredGroup, row: dict[str, Any]) -> Iterator[list[Any]]:
-        for rule, began, deadline, events, places in group.of_key(
-            row["bucket"], row["changes"], self.key
-        ):
-            taken = [[step, *at] for step, at in events]
-            yield [
-                rule.id, rule.version, rule.fingerprint, row["key_group"], began, deadline, taken,
-                places,
-            ]  # fmt: skip
+
+def _of_key(
+    group: StoredGroup, number: int, base: bytes, changes: bytes | None, key: str | None
+) -> Iterator[list[Any]]:
+    """The fields of the partial matches of a key that a bucket of key group ``number`` holds."""
+    for rule, began, deadline, events, places in group.of_key(base, changes, key):
+        taken = [[step, *at] for step, at in events]
+        yield [rule.id, rule.version, rule.fingerprint, number, began, deadline, taken, places]
