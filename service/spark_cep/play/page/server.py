@@ -88,6 +88,7 @@ def serve(
     except SystemExit:
         raise StartError(f"port {port} of {host} cannot be had; give another with --port") from None
     with closing(listening):
+        listening.listen()  # who comes before the server has started waits for it
         port = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         names = [f"{name}:{port}" for name in (*LOCAL, shown)]
