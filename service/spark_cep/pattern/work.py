@@ -13,7 +13,7 @@ CALL: Final = 500
 ROW_CALL: Final = 1_000
 """Steps of a call of Python in a rule in SQL, which reads the rows that it asks for."""
 
-HELD_EVENT: Final = 9
+HELD_EVENT: Final = 20
 """Steps of an event that a partial match has taken: with each event, perhaps the only one of its
 batch, the state of the key is read and written."""
 
