@@ -31,11 +31,13 @@ from bench.rules import write_rules
 _WITHIN_MS = 60_000
 _TOGETHER = 100_000
 _DISORDER = "1 second"
+_ON_SPARK = ", Spark"
 
 
 class Measured(NamedTuple):
     """The runs of one kind. ``seconds``: what the report says; ``command``: of the whole command,
-    and ``processor``: of the processors for it. Medians."""
+    and ``processor``: of the processors for it, which is not known where it has a Java process.
+    Medians."""
 
     kind: str
     cores: int
@@ -114,7 +116,7 @@ def backtest(
         yield _measured(kind, given, count, 1, runs)
         for cores in masters if suffix in ("avro", "jsonl") else ():
             on_spark = [*given, "--master", f"local[{cores}]"]
-            yield _measured(f"{kind}, Spark", on_spark, count, cores, runs)
+            yield _measured(f"{kind}{_ON_SPARK}", on_spark, count, cores, runs)
 
 
 def _measured(kind: str, given: Sequence[str], count: int, cores: int, runs: int) -> Measured:
@@ -152,7 +154,8 @@ def table(measured: Iterable[Measured]) -> Iterator[str]:
     yield "| input | cores | log-ins | log-ins a second | seconds | whole command | processor |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for each in measured:
+        processor = "" if each.kind.endswith(_ON_SPARK) else f"{each.processor:.1f}"
         yield (
             f"| {each.kind} | {each.cores} | {each.records:,} | {each.rate:,.0f} |"
-            f" {each.seconds:.1f} | {each.command:.1f} | {each.processor:.1f} |"
+            f" {each.seconds:.1f} | {each.command:.1f} | {processor} |"
         )

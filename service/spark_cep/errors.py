@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 #: What is left when a checkpoint is damaged.
 RESTORE = "restore the checkpoint from a copy, or start from a new checkpoint"
@@ -153,6 +154,13 @@ class Span:
     length: int = 1
 
 
+class Related(NamedTuple):
+    """Another place of the same file that a problem is about, and what stands there."""
+
+    message: str
+    span: Span
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong (or, as a warning, costly) in a rule or in the settings.
@@ -160,7 +168,8 @@ class Problem:
     ``source`` is the file's name (or ``<python>``), ``excerpt`` the whole line that ``span`` points
     into. ``allowed`` says what would have been right. ``field`` names the wrong
     field of a rule that was never text; ``span`` and ``excerpt`` are then of the field's own value.
-    ``code`` is that of a warning about a rule; ``fix``: what can be written in place of ``span``.
+    ``code`` is that of a warning about a rule; ``fix``: what can be written in place of ``span``;
+    ``related``: other places that it is about.
     """
 
     message: str
@@ -173,6 +182,7 @@ class Problem:
     field: str | None = None
     code: str | None = None
     fix: str | None = None
+    related: tuple[Related, ...] = ()
 
     def render(self) -> str:
         """The problem as text for people: place, message, underlined line, help."""

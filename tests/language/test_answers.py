@@ -114,6 +114,32 @@ def test_settings_of_a_job_elsewhere() -> None:
     assert found.range.start.line == 1
 
 
+def test_related_places() -> None:
+    """The other part, or step, that a warning is about."""
+    text = """id: r
+key: user_id
+within: 1 hour
+after_match: skip_past_last_event
+pattern:
+  - {step: pay, where: amount > 10, times: 2+, greedy: true}
+  - {step: large, after: followed_by, where: amount > 1000}
+---
+id: s
+key: user_id
+pattern:
+  - {step: never, where: amount > 10 AND amount < 5}
+"""
+    document, _ = opened(text)
+    related = [one for each in diagnostics(document) for one in each.related]
+    assert [(one.message, one.range.start.line) for one in related] == [
+        ("the step `pay`", 5),
+        ("`amount > 10`", 11),
+    ]
+    for one, written in zip(related, ("pay", "amount > 10"), strict=True):
+        start, end = one.range
+        assert document.lines[start.line][start.column : end.column] == written
+
+
 def test_a_fix() -> None:
     """The preferred action writes what is meant."""
     text = "# c\nid: r\nkey: user_id\npattern: [{step: a, where: kind = NULL}]\n"

@@ -18,6 +18,8 @@ from tests.language.test_answers import EXAMPLES, ROOT
 
 TEXTS = {file.name: file.read_text("utf-8") for file in EXAMPLES}
 TEXTS["config.yaml"] = (ROOT / "examples" / "demo" / "config.yaml").read_text("utf-8")
+#: Characters from one beginning, or position, to the next.
+STRIDE = 11
 #: Signs that end, open or hide what stands behind them.
 SIGNS = "'\"`{}[]()|>&*!%@:,-#\t\n\r\\\u2028\u0085\ufeff\x00\ud800𝄞¦."
 
@@ -74,14 +76,15 @@ def test_some_changes(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
-def test_each_position(name: str) -> None:
-    """Of each beginning of a text the end, and each position of the whole."""
+def test_many_positions(name: str) -> None:
+    """Of many beginnings of a text the end, and many positions of the whole; all of them (with
+    ``STRIDE`` 1) take a minute of a core."""
     text = TEXTS[name]
-    for length in range(len(text)):
+    for length in range(0, len(text), STRIDE):
         document = document_of(name, text[:length])
         ask(document, document.position(length))
-        if length % 25 == 0:
+        if length % (5 * STRIDE) == 0:
             ask_all(document)
     whole = document_of(name, text)
-    for offset in range(0, len(text), 3):
+    for offset in range(0, len(text), 2 * STRIDE):
         ask(whole, whole.position(offset))

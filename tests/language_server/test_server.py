@@ -45,7 +45,10 @@ async def session(folder: Path) -> int | None:
     """A session; the exit code of the server."""
     editor = Editor()
 
-    editor.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(editor.published.put_nowait)
+    def noticed(params: lsp.PublishDiagnosticsParams) -> None:
+        editor.published.put_nowait(params)
+
+    editor.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(noticed)
     await editor.start_io(sys.executable, "-m", "spark_cep.cli.main", "lsp", "--stdio")
     begun = await editor.initialize_async(
         lsp.InitializeParams(

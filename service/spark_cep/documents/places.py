@@ -16,14 +16,17 @@ alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from spark_cep.errors import Problem, Span
+from spark_cep.errors import Problem, Related, Span
 
 Path = tuple[str | int, ...]
+RelatedPart = tuple[str, Path, tuple[int, int] | None]
+"""Another part that a problem is about: what stands there, its path, and characters inside its
+scalar."""
 
 _LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 #: What ends text without quotes: in brackets, and anywhere; and what no such text begins with.
@@ -90,9 +93,10 @@ class Places:
         offsets: tuple[int, int] | None = None,
         code: str | None = None,
         fix: str | None = None,
+        related: Sequence[RelatedPart] = (),
     ) -> Problem:
         """A problem at ``path``: its key, its value, or characters inside its scalar. ``fix``: what
-        is right in the place of these."""
+        is right in the place of these; ``related``: other parts that it is about."""
         if self.is_text:
             span: Span | None = self.span(path, at=at, offsets=offsets)
             excerpt = self._line(span.line - 1) if span is not None else None
@@ -110,6 +114,11 @@ class Places:
             field=None if self.is_text else field_of(path),
             code=code,
             fix=None if fix is None or span is None else self._written(path, span, offsets, fix),
+            related=tuple(
+                Related(said, self.span(part, offsets=at_offsets))
+                for said, part, at_offsets in related
+                if self.is_text
+            ),
         )
 
     def _written(

@@ -9,7 +9,7 @@ from spark_cep.cases.document.loading import examine_cases, unknown_names
 from spark_cep.config.settings import problems_of_text
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import Problem, Span
-from spark_cep.language.answers import Diagnostic, Edit, Position, Range, Severity
+from spark_cep.language.answers import Diagnostic, Edit, Position, Range, Related, Severity
 from spark_cep.language.documents import Language, OpenDocument
 from spark_cep.language.findings import findings_of
 from spark_cep.pattern.document.loading import LoadedRule
@@ -94,6 +94,7 @@ def _placed(document: OpenDocument, severity: Severity, problem: Problem) -> Dia
         problem.allowed,
         problem.rule,
         problem.step,
+        tuple(Related(each.message, _range(document, each.span)) for each in problem.related),
         fix=None if problem.fix is None else _fix(document, around, problem.fix),
     )
 

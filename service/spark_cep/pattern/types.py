@@ -33,7 +33,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from spark_cep.errors import SchemaError
 
@@ -132,6 +132,9 @@ def column_type(record: RecordType, path: tuple[str, ...]) -> SqlType | None:
     """The type of a column, or ``None`` when the record has no such column. What is below an
     unreadable column has its type."""
     found: SqlType = record
+    if is_of_kafka(record, path[:1]):
+        # As a whole it is no column.
+        found, path = (KAFKA_COLUMNS, path[1:]) if len(path) > 1 else (record, path)
     for part in path:
         if isinstance(found, UnreadableType):
             return found
@@ -139,6 +142,11 @@ def column_type(record: RecordType, path: tuple[str, ...]) -> SqlType | None:
             return None
         found = found.fields[part]
     return found
+
+
+def is_of_kafka(record: RecordType, path: tuple[str, ...]) -> bool:
+    """Return whether a column of a record type is one of Kafka's own."""
+    return path[:1] == (KAFKA,) and KAFKA not in record.fields
 
 
 def unreadable_part(kind: SqlType) -> UnreadableType | None:
@@ -181,6 +189,21 @@ NULL = PrimitiveType("NULL")
 """The type of a bare ``NULL``; goes with every other type."""
 UNKNOWN = PrimitiveType("UNKNOWN")
 """The type of what no schema describes; goes with every other type."""
+
+#: In front of columns that are Kafka's, not the event's: ``_kafka.offset``.
+KAFKA: Final = "_kafka"
+KAFKA_COLUMNS: Final = RecordType(
+    {
+        "topic": STRING,
+        "partition": INT,
+        "offset": BIGINT,
+        "timestamp": TIMESTAMP,
+        "key": STRING,
+        "headers": MapType(STRING, STRING),
+    },
+    KAFKA,
+)
+"""They are columns of every record type that has none of that name."""
 
 _PRIMITIVES: dict[str, SqlType] = {
     "null": NULL,

@@ -110,6 +110,7 @@ def test_json(rule: Path) -> None:
         "step": "a",
         "field": None,
         "fix": "kind IS NULL",
+        "related": [],
     }
 
 

@@ -49,7 +49,7 @@ def test_a_match() -> None:
         }]}],
     }  # fmt: skip
     assert "ü".encode() in value
-    with pytest.raises(OutputError, match="a match cannot be written as JSON"):
+    with pytest.raises(OutputError, match="a value of type object cannot be written"):
         JsonResults().value("match", match({"x": object()}), NOW, "a match")
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from spark_cep.compiler.explain.dot_text import dot_text
 from spark_cep.compiler.explain.drawing import Drawing, DrawnEdge, DrawnState, draw
-from spark_cep.compiler.explain.mermaid_text import mermaid_text
+from spark_cep.compiler.explain.mermaid_text import mermaid_states, mermaid_text
 from spark_cep.compiler.plan import Action, StateKind
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.pattern.document.loading import load_rules
@@ -180,3 +180,19 @@ def test_notes_name_window_and_strategy() -> None:
     assert window.startswith("window: less than 1 minute from the first event to the last, less")
     assert skip == "after a match: skip_to_last b"
     assert len(conditions) == len(plan_of("loop").atoms)
+
+
+def test_states_and_edges_alone() -> None:
+    """For the page to try rules: the same states and edges, loops of what passes without words."""
+    states = tuple(DrawnState(n, StateKind.NORMAL, (f"{n}",)) for n in (0, 1))
+    edges = (
+        DrawnEdge(0, 1, Action.TAKE, "take if c0"),
+        DrawnEdge(0, 0, Action.IGNORE, "ignore if not c0"),
+    )
+    assert mermaid_states(Drawing("r", states, edges, ("a note",))).splitlines() == [
+        "flowchart LR",
+        '    r0s0("0")',
+        '    r0s1("1")',
+        '    r0s0 ==>|"take if c0"| r0s1',
+        "    r0s0 -.-> r0s0",
+    ]

@@ -42,7 +42,8 @@ def test_places_with_the_same_distinctions_have_one_tuple() -> None:
     count = 300
     names = [f"A{number}" for number in range(count)]
     defines = ", ".join(f"{name} AS SUM({name}.v) < 9" for name in names)
-    text = f"SELECT * FROM t MATCH_RECOGNIZE (PATTERN (({' | '.join(names)})+ B) DEFINE {defines})"
+    clause = f"PARTITION BY k PATTERN (({' | '.join(names)})+ B) DEFINE {defines}"
+    text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"
     found = plan_query(load_query(text, "p.sql")).distinctions
     assert max(map(len, found)) == count
     assert len({id(each) for each in found}) == 2

@@ -70,6 +70,15 @@ def _entry(level: str, problem: Problem) -> dict[str, Any]:
         "step": problem.step,
         "field": problem.field,
         "fix": problem.fix,
+        "related": [
+            {
+                "message": each.message,
+                "line": each.span.line,
+                "column": each.span.column,
+                "end_column": each.span.column + each.span.length,
+            }
+            for each in problem.related
+        ],
     }
 
 
@@ -141,6 +150,17 @@ def _result(level: str, problem: Problem, numbers: dict[str, int]) -> dict[str, 
         if problem.rule is not None:
             location["logicalLocations"] = [{"name": problem.rule, "kind": "rule"}]
         result["locations"] = [location]
+        if problem.related:
+            result["relatedLocations"] = [
+                {
+                    "message": {"text": each.message},
+                    "physicalLocation": {
+                        "artifactLocation": place["artifactLocation"],
+                        "region": _region(each.span),
+                    },
+                }
+                for each in problem.related
+            ]
         if problem.fix is not None and span is not None:
             change = {
                 "artifactLocation": place["artifactLocation"],

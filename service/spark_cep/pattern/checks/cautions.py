@@ -78,6 +78,7 @@ def warn_swallowed(rule: Rule) -> Iterator[Finding]:
                 f"a condition of `{loop.name}` that excludes the events of `{step.name}`; or"
                 f" `until` on `{loop.name}`, or no `greedy`",
                 Code.SWALLOWED_STEP,
+                loop,
             )
 
 
@@ -107,6 +108,7 @@ def warn_void_not(rule: Rule) -> Iterator[Finding]:
                 "after",
                 "`not_next` first, then `not_followed_by`; two `not_followed_by` as one, with OR",
                 Code.VOID_NOT,
+                stronger.step,
             )
 
 
@@ -134,6 +136,7 @@ def warn_not_between(rule: Rule) -> Iterator[Finding]:
                 f"a step for each repetition of `{loop.name}`, if it is to hold only behind the"
                 " last",
                 Code.NOT_BETWEEN,
+                before,
             )
 
 

@@ -33,7 +33,11 @@ def _found(placed: Placed, field: str, condition: Expression) -> Iterator[Findin
         finding = placed.finding(
             f"{reason.message}, so {effect}", field, reason.allowed, reason.code
         )
-        yield replace(finding, offsets=reason.span, fix=reason.fix)
+        found = replace(finding, offsets=reason.span, fix=reason.fix)
+        if reason.beside is not None:
+            what, span = reason.beside
+            found = replace(found, related=((what, finding.path, span),))
+        yield found
 
 
 def _effect(placed: Placed, field: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from spark_cep.documents.places import Path
+from spark_cep.documents.places import Path, RelatedPart
 from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.expressions.nodes import Node
 from spark_cep.pattern.tree import Step
@@ -17,7 +17,7 @@ class Finding:
     """One thing found in a rule: a reason to refuse it, or a warning with its ``code``.
 
     ``path`` names the part, ``offsets`` characters of its expression; ``fix``: what is meant in
-    their place without doubt.
+    their place without doubt; ``related``: other parts that it is about.
     """
 
     message: str
@@ -28,6 +28,7 @@ class Finding:
     at: Literal["key", "value"] = "value"
     offsets: tuple[int, int] | None = None
     fix: str | None = None
+    related: tuple[RelatedPart, ...] = ()
 
     @property
     def warning(self) -> bool:
@@ -40,7 +41,7 @@ class Placed:
     """A step with its surroundings.
 
     ``previous`` is the step before it, ``parents`` are the groups around it (outermost first), and
-    ``last`` says whether it is the last of its list.
+    ``last`` says whether it is the last of its list, which is ``around``.
     """
 
     step: Step
@@ -48,10 +49,26 @@ class Placed:
     previous: Step | None
     last: bool
     parents: tuple[Placed, ...] = ()
+    around: tuple[Step, ...] = ()
 
-    def finding(self, message: str, field: str, allowed: str, code: Code | None = None) -> Finding:
-        """A finding about one of the step's fields; with a ``code`` a warning."""
-        return Finding(message, (*self.path, field), allowed, self.step.name, code)
+    def finding(
+        self,
+        message: str,
+        field: str,
+        allowed: str,
+        code: Code | None = None,
+        beside: Step | None = None,
+    ) -> Finding:
+        """A finding about one of the step's fields; with a ``code`` a warning. ``beside``: another
+        step of the same list that it is about."""
+        related = [] if beside is None else self._related(beside)
+        path = (*self.path, field)
+        return Finding(message, path, allowed, self.step.name, code, related=tuple(related))
+
+    def _related(self, step: Step) -> Iterator[RelatedPart]:
+        for number, other in enumerate(self.around):
+            if other is step:
+                yield f"the step `{step.name}`", (*self.path[:-1], number, "step"), None
 
 
 def place_steps(
@@ -65,6 +82,7 @@ def place_steps(
             previous=steps[number - 1] if number else None,
             last=number == len(steps) - 1,
             parents=parents,
+            around=steps,
         )
         yield placed
         if step.group is not None:

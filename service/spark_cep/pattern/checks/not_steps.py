@@ -36,6 +36,7 @@ def warn_not_then_same(rule: Rule) -> Iterator[Finding]:
             "where" if step.where is not None else "step",
             f"a condition of `{step.name}` that leaves the events of `{taken.name}` out",
             Code.NOT_THEN_SAME,
+            taken,
         )
 
 
@@ -51,6 +52,7 @@ def warn_own_repetitions(rule: Rule) -> Iterator[Finding]:
                 f"a step for each repetition of `{loop.name}`; or a condition of `{step.name}` that"
                 f" leaves the events of `{loop.name}` out",
                 Code.NOT_OWN_REPETITIONS,
+                loop,
             )
 
 

@@ -76,6 +76,7 @@ def place_findings(
                 offsets=finding.offsets,
                 code=finding.code,
                 fix=finding.fix,
+                related=finding.related,
             )
         )
     return problems, warnings

@@ -26,6 +26,7 @@ from spark_cep.pattern.types import TIMESTAMP, SqlType
 from spark_cep.pipeline.decode.column_bytes import MOST_BYTES, TooManyBytesError, bytes_at, taken
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
 from spark_cep.pipeline.decode.iso_times import micros_of
+from spark_cep.pipeline.decode.kafka_columns import KafkaColumns
 from spark_cep.pipeline.decode.keys import KeyPart, KeyTexts, keys_of
 from spark_cep.pipeline.decode.relevance import Relevance
 from spark_cep.pipeline.decode.tallies import NO_TIME, Tally, tallies
@@ -141,6 +142,7 @@ class Decoder:
     masks: EventMasks
     conditions: tuple[DecodedCondition, ...]
     parts: tuple[Part, ...]
+    kafka: KafkaColumns
 
     def read(
         self, records: KafkaRecords, latest: int | None, late_until: int | None = None
@@ -157,7 +159,7 @@ class Decoder:
         where nothing is to be done; slots as :mod:`spark_cep.pipeline.match.event_columns` reads
         them).
         """
-        read = self.reader.read(records.topic, records.value)
+        read = self.kafka.filled(self.reader.read(records.topic, records.value), records)
         if read.added > MOST_BYTES and len(records) > 1:
             raise TooManyBytesError
         faults = read.faults
@@ -217,7 +219,7 @@ class Decoder:
     def event_times(self, records: KafkaRecords) -> _Longs:
         """The event times of records in milliseconds; ``NO_TIME`` of those that have none within
         bounds, or cannot be read."""
-        read = self.reader.read(records.topic, records.value)
+        read = self.kafka.filled(self.reader.read(records.topic, records.value), records)
         of = np.where(read.faults == Fault.NONE, read.types, np.int32(-1))
         time, _ = self._times(read, of, records.time)
         time[(time < FIRST_TIME) | (time > LAST_TIME)] = NO_TIME

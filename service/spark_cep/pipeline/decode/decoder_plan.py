@@ -21,12 +21,14 @@ from spark_cep.pattern.types import (
     DOUBLE,
     FLOAT,
     INT,
+    KAFKA,
     NULL,
     STRING,
     TIMESTAMP,
     DecimalType,
     SqlType,
     column_type,
+    is_of_kafka,
 )
 from spark_cep.pipeline.decode.decoder import (
     Concerned,
@@ -38,6 +40,7 @@ from spark_cep.pipeline.decode.decoder import (
     TimeColumn,
 )
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
+from spark_cep.pipeline.decode.kafka_columns import KafkaColumns
 from spark_cep.pipeline.decode.keys import KeyPart
 from spark_cep.pipeline.decode.relevance import relevance
 from spark_cep.pipeline.wire.event_packets import WORD_BITS
@@ -98,10 +101,22 @@ class _Plan:
             {path: (self._vectors.value(path, kind), kind) for path, kind in needed.items()}
             for needed in self._needed()
         ]
+        kafka = self._kafka()
         return Decoder(
             self._schemas.reader(wanted, self._vectors), options.key_groups, options.max_ahead_ms,
             options.keep_all, tuple(self._times), masks, conditions, tuple(self._parts),
+            kafka,
         )  # fmt: skip
+
+    def _kafka(self) -> KafkaColumns:
+        """The columns of Kafka's own among those that have vectors."""
+        wanted = {path[1]: at for (path, _), at in self._vectors.values.items() if path[0] == KAFKA}
+        headers = wanted.get("headers", -1)
+        return KafkaColumns(
+            wanted,
+            -1 if headers < 0 else self._vectors.reader(headers),
+            tuple(is_of_kafka(columns, (KAFKA,)) for columns in self._columns),
+        )
 
     def _part(self, number: int, first_word: int, part: Partitioning) -> Part:
         inputs = [t.input for t in self._schemas.types]
@@ -179,7 +194,11 @@ class _Plan:
                 if part.reads(event_type.input):
                     paths.update(*(expression.columns for expression in part.key))
             found = ((path, column_type(columns, path)) for path in sorted(paths))
-            yield {path: kind for path, kind in found if kind is not None and kind != NULL}
+            yield {
+                path: kind
+                for path, kind in found
+                if kind is not None and kind != NULL and not is_of_kafka(columns, path)
+            }
 
     def _conditions(self, masks: EventMasks) -> tuple[DecodedCondition, ...]:
         """The parts of conditions that are evaluated."""

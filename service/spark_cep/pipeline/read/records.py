@@ -89,6 +89,15 @@ def headers_text(headers: bytes) -> str:
 
 
 def _headers(packed: bytes) -> Iterator[dict[str, str]]:
+    for name, value in headers_of(packed):
+        header = {"key": name}
+        if value is not None:
+            header["value"] = base64.b64encode(value).decode("ascii")
+        yield header
+
+
+def headers_of(packed: bytes) -> Iterator[tuple[str, bytes | None]]:
+    """The names and values of a record's headers, in their order."""
     at = 0
     while at < len(packed):
         texts: list[bytes | None] = []
@@ -98,7 +107,4 @@ def _headers(packed: bytes) -> Iterator[dict[str, str]]:
             texts.append(None if size < 0 else packed[at : at + size])
             at += max(size, 0)
         name, value = texts
-        header = {"key": (name or b"").decode("utf-8", "replace")}
-        if value is not None:
-            header["value"] = base64.b64encode(value).decode("ascii")
-        yield header
+        yield (name or b"").decode("utf-8", "replace"), value

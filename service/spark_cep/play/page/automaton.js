@@ -4,7 +4,7 @@ import { mermaid } from "nicegui-mermaid";
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_SHOWN = 8;
 const WIDE = 24;
-const SMALLEST = 0.68;
+const SMALLEST = 0.62;
 let drawings = 0;
 
 function made(name, attributes, parent) {

@@ -44,6 +44,8 @@ from spark_cep.pattern.types import (
     BOOLEAN,
     DATE,
     DAY_TIME,
+    KAFKA,
+    KAFKA_COLUMNS,
     STRING,
     TIMESTAMP,
     UNKNOWN,
@@ -53,6 +55,7 @@ from spark_cep.pattern.types import (
     RecordType,
     SqlType,
     column_type,
+    is_of_kafka,
 )
 
 _OF_TIMES = "a time plus or minus an interval (INTERVAL 5 MINUTES), or a time minus a time"
@@ -188,6 +191,10 @@ class Typing:
                 self.problems.append(problem)
                 return UNKNOWN
             return rules.as_read(kind)
+        if is_of_kafka(self._event, path):
+            allowed = ", ".join(f"{KAFKA}.{each}" for each in KAFKA_COLUMNS.fields)
+            self._refuse(f"{name(path)} is none of Kafka's columns; allowed: {allowed}", span)
+            return self._missing
         record, depth = self._event, 0
         while isinstance(inner := record.fields.get(path[depth]), RecordType):
             record, depth = inner, depth + 1

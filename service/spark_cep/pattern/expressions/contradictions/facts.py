@@ -26,7 +26,8 @@ _ORDERS = {
 
 class NeverTrue(NamedTuple):
     """Why a condition, or the part of it at ``span``, is never true; ``fix``: what is meant there
-    without doubt. ``whole``: the condition as a whole is never true."""
+    without doubt. ``whole``: the condition as a whole is never true. ``beside``: the part that
+    excludes it, and where that stands."""
 
     message: str
     span: Span
@@ -34,6 +35,7 @@ class NeverTrue(NamedTuple):
     code: Code = Code.NEVER_TRUE
     fix: str | None = None
     whole: bool = True
+    beside: tuple[str, Span] | None = None
 
 
 RequiredPart = tuple[Node, bool]
@@ -154,4 +156,5 @@ def contradicting(part: RequiredPart, rival: RequiredPart) -> NeverTrue:
     """The reason why a part never holds where another one does."""
     one, other = quoted(required(*rival)), quoted(required(*part))
     message = f"{other} is never true together with {one}"
-    return NeverTrue(message, part[0].span, "parts that one event can meet; or OR between them")
+    allowed = "parts that one event can meet; or OR between them"
+    return NeverTrue(message, part[0].span, allowed, beside=(one, rival[0].span))

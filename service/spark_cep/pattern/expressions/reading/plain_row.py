@@ -18,7 +18,7 @@ from spark_cep.pattern.expressions.reading.row_scope import (
     quoted_parts,
 )
 from spark_cep.pattern.expressions.reading.row_values import MatchRows
-from spark_cep.pattern.types import RecordType
+from spark_cep.pattern.types import RecordType, is_of_kafka
 
 
 @dataclass(slots=True)
@@ -48,7 +48,8 @@ class PlainRow:
         found = column_of(self.record, path, quoted)
         if found != path:
             self.respelt.append((span, found))
-        if self.record is not None and found[0] not in self.record.fields:
+        is_known = self.record is None or found[0] in self.record.fields
+        if self.record is not None and not is_known and not is_of_kafka(self.record, found):
             allowed = instead(found[0], self.record.fields, "columns")
             if self.result:
                 raise refused(f"the result has no column `{name(path)}`", span, allowed)

@@ -30,7 +30,7 @@ from spark_cep.pattern.expressions.nodes import (
     Span,
 )
 from spark_cep.pattern.expressions.problems import refused
-from spark_cep.pattern.types import STRING, RecordType
+from spark_cep.pattern.types import STRING, RecordType, is_of_kafka
 
 _PART = re.compile(r'"(?:[^"]|"")*"|`(?:[^`]|``)*`|\w+')
 #: Functions of a match that are called without arguments, and so easily written without brackets.
@@ -76,7 +76,9 @@ class RowPatternScope:
         found = column_of(self.event, written, quoted[1:] if variable else quoted)
         if found != written:
             self.respelt.append((span, found))
-        known = self.event is None or found[0] in self.event.fields
+        known = (
+            self.event is None or found[0] in self.event.fields or is_of_kafka(self.event, found)
+        )
         if len(path) > 1 and not variable and not known:
             raise refused(self._unknown(path), span)
         if not known and self.variable(path[0], span):
