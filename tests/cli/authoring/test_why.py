@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from spark_cep.cli.main import app
 
@@ -47,8 +46,8 @@ def asked(*options: str) -> Result:
 
 def test_another_version() -> None:
     """What the first version had before the change, and the second behind it."""
-    options = ("--rule", "one.yaml", "--key", "ann", "--replaced-by", "two.yaml")
-    options += ("--at", "2026-01-01T09:00:15Z")
+    change = ("--replaced-by", "two.yaml", "--at", "2026-01-01T09:00:15Z")
+    options = ("--rule", "one.yaml", "--key", "ann", *change)
     result = asked(*options, "--json")
     assert result.exit_code == 0, result.stderr
     first = json.loads(result.stdout)
