@@ -16,7 +16,7 @@ from rich.text import Text
 
 from examples.demo.expected import Counts
 from examples.demo.metrics import Progress
-from spark_cep.cli.job.result_line import Line, clock
+from spark_cep.cli.job.result_line import ResultLine, clock
 
 _STYLES = {"match": "green", "timeout": "yellow", "late": "magenta", "dead letter": "red"}
 _PLAIN_EVERY_SECONDS = 5.0
@@ -61,7 +61,7 @@ class Screen:
         """Something that went wrong."""
         self._print(Text(text, style="red"))
 
-    def arrived(self, line: Line) -> None:
+    def arrived(self, line: ResultLine) -> None:
         """One output record."""
         shown = Text("      →   " + line.text(), style=_STYLES[line.kind])
         if self._live_region:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from spark_cep.language.answers import Position
+from spark_cep.language.answers import TextPosition
 from spark_cep.language.documents import OpenDocument, language_of
 from spark_cep.language.known.event_types import types_of_text
 from spark_cep.pattern.document.loading import LoadedRule
@@ -37,7 +37,7 @@ KNOWN: Final = types_of_text(json.dumps(SCHEMA), "payment.avsc")
 
 def opened(
     text: str, name: str = "r.yaml", rules: tuple[LoadedRule, ...] = (), *, typed: bool = True
-) -> tuple[OpenDocument, Position]:
+) -> tuple[OpenDocument, TextPosition]:
     """The text without its cursor, and the position of that; its end without one."""
     before, _, behind = text.partition("¦")
     whole = before + behind

@@ -9,7 +9,14 @@ import pytest
 
 from spark_cep.cli.checking import check_rules
 from spark_cep.language.actions import actions
-from spark_cep.language.answers import Diagnostic, Kind, Position, Range, Severity, Symbol
+from spark_cep.language.answers import (
+    Diagnostic,
+    NameKind,
+    Severity,
+    Symbol,
+    TextPosition,
+    TextRange,
+)
 from spark_cep.language.diagnostics import diagnostics
 from spark_cep.language.documents import Language, OpenDocument, language_of
 from spark_cep.language.symbols import symbols
@@ -23,7 +30,7 @@ EXAMPLES = sorted(
     for file in (ROOT / "examples" / folder).iterdir()
     if file.suffix in (".yaml", ".sql")
 )
-WHOLE = Range(Position(0, 0), Position(10_000, 0))
+WHOLE = TextRange(TextPosition(0, 0), TextPosition(10_000, 0))
 
 
 def applied(document: OpenDocument, found: Diagnostic, title: str) -> str:
@@ -82,7 +89,7 @@ def test_inputs() -> None:
     document = OpenDocument("r.yaml", text, Language.RULES, inputs=("payments", "logins"))
     (found,) = diagnostics(document)
     assert found.message == "there is no input `payment`"
-    assert found.range == Range(Position(1, 8), Position(1, 15))
+    assert found.range == TextRange(TextPosition(1, 8), TextPosition(1, 15))
     sql = "-- id: r\nSELECT * FROM payment MATCH_RECOGNIZE (PARTITION BY k PATTERN (a) DEFINE"
     document = OpenDocument("r.sql", f"{sql} a AS v > 1)", Language.SQL, inputs=("payments",))
     assert "there is no input `payment`" in [each.message for each in diagnostics(document)]
@@ -196,7 +203,7 @@ def test_no_comments_in_json() -> None:
     assert actions(document, WHOLE, diagnostics(document)) == []
 
 
-def outline(found: list[Symbol]) -> list[tuple[str, Kind, list[str]]]:
+def outline(found: list[Symbol]) -> list[tuple[str, NameKind, list[str]]]:
     """The names of symbols, and of those in them."""
     return [(each.name, each.kind, [below.name for below in each.children]) for each in found]
 
@@ -209,7 +216,10 @@ def test_symbols() -> None:
     )
     document, _ = opened(text)
     found = symbols(document)
-    assert outline(found) == [("one", Kind.RULE, ["a", "g", "n"]), ("two", Kind.RULE, ["c"])]
+    assert outline(found) == [
+        ("one", NameKind.RULE, ["a", "g", "n"]),
+        ("two", NameKind.RULE, ["c"]),
+    ]
     assert [each.name for each in found[0].children[1].children] == ["b"]
     for each in found:
         start, end = each.name_range
@@ -217,9 +227,9 @@ def test_symbols() -> None:
         assert each.range.start <= start
         assert end <= each.range.end
     text = "-- id: s\nSELECT * FROM t MATCH_RECOGNIZE (PATTERN (a b) DEFINE a AS v = 1, b AS v = 2)"
-    assert outline(symbols(opened(text, "s.sql")[0])) == [("s", Kind.RULE, ["a", "b"])]
+    assert outline(symbols(opened(text, "s.sql")[0])) == [("s", NameKind.RULE, ["a", "b"])]
     text = "cases:\n  - {case: first, events: [], expect: none}\n"
-    assert outline(symbols(opened(text, "r.cases.yaml")[0])) == [("first", Kind.CASE, [])]
+    assert outline(symbols(opened(text, "r.cases.yaml")[0])) == [("first", NameKind.CASE, [])]
     text = "kafka: {bootstrap_servers: x}\nstate: {}\n"
     found = symbols(opened(text, "job.yaml")[0])
     assert [each.name for each in found] == ["kafka", "state"]

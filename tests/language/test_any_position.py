@@ -7,7 +7,7 @@ import random
 import pytest
 
 from spark_cep.language.actions import actions
-from spark_cep.language.answers import Position, Range
+from spark_cep.language.answers import TextPosition, TextRange
 from spark_cep.language.completions import completions
 from spark_cep.language.diagnostics import diagnostics
 from spark_cep.language.documents import OpenDocument, language_of
@@ -29,7 +29,7 @@ def document_of(name: str, text: str) -> OpenDocument:
     return OpenDocument(name, text, language_of(name, text), KNOWN.types, KNOWN.docs)
 
 
-def ask(document: OpenDocument, position: Position) -> None:
+def ask(document: OpenDocument, position: TextPosition) -> None:
     """Ask what may stand at a position, and what does."""
     for each in completions(document, position):
         start, end = each.edit.range
@@ -45,7 +45,7 @@ def ask_all(document: OpenDocument) -> None:
     for each in found:
         start, end = each.range
         assert start <= end <= document.position(len(document.text))
-    actions(document, Range(Position(0, 0), Position(10_000, 0)), found)
+    actions(document, TextRange(TextPosition(0, 0), TextPosition(10_000, 0)), found)
     symbols(document)
 
 
@@ -56,9 +56,9 @@ def test_some_positions(name: str) -> None:
     for length in (*chosen.sample(range(len(text)), 12), len(text)):
         document = document_of(name, text[:length])
         ask(document, document.position(length))
-        ask(document, Position(chosen.randrange(40), chosen.randrange(80)))
+        ask(document, TextPosition(chosen.randrange(40), chosen.randrange(80)))
     ask_all(document_of(name, text[: chosen.randrange(len(text))]))
-    ask(document_of(name, text), Position(-1, -1))
+    ask(document_of(name, text), TextPosition(-1, -1))
 
 
 @pytest.mark.parametrize("name", TEXTS)

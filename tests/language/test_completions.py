@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_cep.language.answers import Kind
+from spark_cep.language.answers import NameKind
 from spark_cep.language.completions import completions
 from spark_cep.pattern.document.loading import load_rules
 from tests.language.opened import opened
@@ -13,7 +13,7 @@ STEPS = "id: r\nkey: user_id\npattern:\n  - {step: fail}\n"
 STATEMENT = "-- id: r\nSELECT * FROM payments MATCH_RECOGNIZE (\n  "
 
 
-def offered(text: str, name: str = "r.yaml", *kinds: Kind) -> list[str]:
+def offered(text: str, name: str = "r.yaml", *kinds: NameKind) -> list[str]:
     """The labels of what may stand at the cursor; of these kinds, if any."""
     found = completions(*opened(text, name))
     return [each.label for each in found if not kinds or each.kind in kinds]
@@ -70,7 +70,7 @@ def test_keys(text: str, some: list[str], none: list[str]) -> None:
 )  # fmt: skip
 def test_values(text: str, values: list[str]) -> None:
     """Words of the key, units, names of steps and columns."""
-    kinds = (Kind.VALUE, Kind.UNIT, Kind.STEP, Kind.COLUMN)
+    kinds = (NameKind.VALUE, NameKind.UNIT, NameKind.STEP, NameKind.COLUMN)
     assert offered(text, "r.yaml", *kinds) == values
 
 
@@ -95,8 +95,8 @@ COLUMNS = ["user_id", "amount", "kind", "ts", "place"]
 def test_names(condition: str, columns: list[str], steps: list[str]) -> None:
     """Columns and steps; behind a dot the columns of what stands before it."""
     text = STEPS + f"  - step: ok\n    after: followed_by\n    where: {condition}"
-    assert offered(text, "r.yaml", Kind.COLUMN) == columns
-    assert offered(text, "r.yaml", Kind.STEP) == steps
+    assert offered(text, "r.yaml", NameKind.COLUMN) == columns
+    assert offered(text, "r.yaml", NameKind.STEP) == steps
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_names(condition: str, columns: list[str], steps: list[str]) -> None:
 def test_symbols(condition: str, symbols: list[str]) -> None:
     """Of the enum that a text is compared with."""
     text = STEPS + f'  - step: ok\n    after: followed_by\n    where: "{condition}'
-    assert offered(text, "r.yaml", Kind.VALUE) == symbols
+    assert offered(text, "r.yaml", NameKind.VALUE) == symbols
 
 
 def test_functions() -> None:
@@ -126,7 +126,7 @@ def test_functions() -> None:
     assert found["SUBSTRING"].detail == "SUBSTRING(STRING, INT[, INT]) → STRING"
     assert found["SUBSTRING"].edit.text == "SUBSTRING("
     assert "`'bcd'`" in found["SUBSTRING"].documentation
-    assert found["COUNT"].kind is Kind.FUNCTION
+    assert found["COUNT"].kind is NameKind.FUNCTION
     assert "PREV" not in found
     of_key = offered("key: ¦")
     assert "COALESCE" in of_key
@@ -137,7 +137,7 @@ def test_functions() -> None:
 def test_units_of_intervals(before: str) -> None:
     """Behind a number."""
     text = STEPS + f'  - step: ok\n    where: "{before}¦"'
-    assert {"MINUTES", "DAYS", "YEARS"} <= set(offered(text, "r.yaml", Kind.UNIT))
+    assert {"MINUTES", "DAYS", "YEARS"} <= set(offered(text, "r.yaml", NameKind.UNIT))
 
 
 @pytest.mark.parametrize(

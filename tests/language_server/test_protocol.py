@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from lsprotocol import types as lsp
 
-from spark_cep.language.answers import Position, Range
+from spark_cep.language.answers import TextPosition, TextRange
 from spark_cep.language.documents import Language, OpenDocument
 from spark_cep.language_server.protocol import Conversion
 
@@ -37,10 +37,10 @@ def test_positions(place: Place, encoding: lsp.PositionEncodingKind) -> None:
     document = OpenDocument("r.yaml", TEXT, Language.RULES)
     conversion = Conversion(document, "file:///r.yaml", encoding)
     position = lsp.Position(*theirs[kinds.index(encoding)])
-    assert conversion.position_from(position) == Position(*ours)
-    assert conversion.position(Position(*ours)) == position
-    assert document.offset(Position(*ours)) == offset
-    assert document.position(offset) == Position(*ours)
+    assert conversion.position_from(position) == TextPosition(*ours)
+    assert conversion.position(TextPosition(*ours)) == position
+    assert document.offset(TextPosition(*ours)) == offset
+    assert document.position(offset) == TextPosition(*ours)
 
 
 def test_beyond_the_text() -> None:
@@ -48,4 +48,4 @@ def test_beyond_the_text() -> None:
     document = OpenDocument("r.yaml", TEXT, Language.RULES)
     conversion = Conversion(document, "file:///r.yaml", lsp.PositionEncodingKind.Utf16)
     around = lsp.Range(lsp.Position(0, 99), lsp.Position(99, 99))
-    assert conversion.range_from(around) == Range(Position(0, 6), Position(4, 0))
+    assert conversion.range_from(around) == TextRange(TextPosition(0, 6), TextPosition(4, 0))

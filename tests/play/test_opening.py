@@ -13,7 +13,7 @@ from spark_cep.errors import ConfigurationError
 from spark_cep.play.given_files import MOST_BYTES, GivenFile
 from spark_cep.play.opening import opened
 from spark_cep.play.running import played
-from spark_cep.play.trial import MOST_ROWS, OF_ALL, Row, RowKind, Trial
+from spark_cep.play.trial import MOST_ROWS, OF_ALL, RowKind, Trial, TrialRow
 from tests.play.trials import PAIR, event, trial
 
 NOW = trial(PAIR, event("0 s", kind="a"))
@@ -62,7 +62,7 @@ def test_test_cases() -> None:
     ]  # fmt: skip
     assert first.rows[0].cells == {"user": "ann", "kind": "a", "n": "1"}
     assert second.rows == (
-        Row(at="2026-01-01T00:00:07Z", cells={"user": "bob", "kind": "b", "n": "'2'"}),
+        TrialRow(at="2026-01-01T00:00:07Z", cells={"user": "bob", "kind": "b", "n": "'2'"}),
     )
     assert len(played(first).frames) > 2
 

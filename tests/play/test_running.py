@@ -7,20 +7,20 @@ from dataclasses import replace
 from spark_cep.compiler.plan import StateKind
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.play.running import played
-from spark_cep.play.trial import MOST_KEYS, MOST_ROWS, OF_ALL, Row, RowKind
-from spark_cep.play.view import Fate, Frame, Played, SpanKind, Token
+from spark_cep.play.trial import MOST_KEYS, MOST_ROWS, OF_ALL, RowKind, TrialRow
+from spark_cep.play.view import DrawnPartial, Fate, KeyMoment, Played, SpanKind
 from spark_cep.testkit import RuleTest
 from tests.play.trials import NOT, PAIR, SQL, clock, event, trial
 
 
-def kind_of(found: Played, token: Token) -> set[StateKind]:
+def kind_of(found: Played, token: DrawnPartial) -> set[StateKind]:
     """The kinds of the states at which a partial match stands."""
     assert found.drawn is not None
     kinds = {state.number: state.kind for state in found.drawn.states}
     return {kinds[place] for place in token.places}
 
 
-def only(frame: Frame) -> Token:
+def only(frame: KeyMoment) -> DrawnPartial:
     """The only partial match of a frame."""
     (token,) = frame.tokens
     return token
@@ -124,7 +124,7 @@ def test_late_events_and_dead_letters() -> None:
         event("0 s", kind="a", n=1),
         event("50 s", kind="x"),
         event("1 s", kind="b", n=2),
-        Row(at="51 s", cells={"kind": "a"}),
+        TrialRow(at="51 s", cells={"kind": "a"}),
     ]
     found = played(trial(PAIR, *rows))
     assert found.rows is not None
@@ -155,10 +155,10 @@ def test_other_rows_than_events() -> None:
     """The watermark, a restart and the end of the input are as in test cases."""
     rows = [
         event("0 s", kind="a", n=1),
-        Row(RowKind.RESTART),
-        Row(RowKind.WATERMARK, "10 s"),
+        TrialRow(RowKind.RESTART),
+        TrialRow(RowKind.WATERMARK, "10 s"),
         event("5 s", kind="b", n=2),
-        Row(RowKind.FINISH),
+        TrialRow(RowKind.FINISH),
     ]
     found = played(trial(PAIR, *rows))
     assert found.problems == ()

@@ -15,7 +15,7 @@ from spark_cep.play.beginning import beginning
 from spark_cep.play.given_files import GivenFile
 from spark_cep.play.opening import opened
 from spark_cep.play.sharing import shared
-from spark_cep.play.trial import Row, RowKind, Trial
+from spark_cep.play.trial import RowKind, Trial, TrialRow
 from tests.play.trials import NOT, PAIR, SQL, clock, event, trial
 
 
@@ -53,13 +53,13 @@ def test_all_that_a_case_has(tmp_path: Path) -> None:
     given = replace(
         trial(
             PAIR,
-            Row(at="0 s", cells={"user": "ann", "kind": "a", "n": "1"}, name="first"),
-            Row(RowKind.RESTART),
-            Row(at="+5 s", cells={"user": "ann", "kind": "'17'", "tags": "[x, y]"}),
-            Row(RowKind.WATERMARK, "10 s"),
+            TrialRow(at="0 s", cells={"user": "ann", "kind": "a", "n": "1"}, name="first"),
+            TrialRow(RowKind.RESTART),
+            TrialRow(at="+5 s", cells={"user": "ann", "kind": "'17'", "tags": "[x, y]"}),
+            TrialRow(RowKind.WATERMARK, "10 s"),
             event("7 s", kind="b", n=2),
             clock("3 minutes"),
-            Row(RowKind.FINISH),
+            TrialRow(RowKind.FINISH),
         ),
         case="all: that's there",
         start=1_700_000_000_000,
@@ -91,7 +91,7 @@ def test_cases_that_stand_in_the_text_are_replaced(tmp_path: Path) -> None:
 def test_a_rule_in_braces_is_written_out(tmp_path: Path) -> None:
     """JSON has no lines for cases, so the rule becomes its canonical text."""
     text = '{"id": "one", "pattern": [{"step": "a", "where": "n > 1"}]}'
-    files = shared(trial(text, Row(cells={"n": "2"})))
+    files = shared(trial(text, TrialRow(cells={"n": "2"})))
     (written,) = files.values()
     assert written.startswith("id: one")
     assert "1 passed" in passes(files, tmp_path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_cep.play.trial import Row, RowKind, Trial
+from spark_cep.play.trial import RowKind, Trial, TrialRow
 
 PAIR = """\
 id: pair
@@ -37,16 +37,18 @@ SELECT * FROM ticks MATCH_RECOGNIZE (
 """
 
 
-def event(at: str, user: str = "ann", **cells: object) -> Row:
+def event(at: str, user: str = "ann", **cells: object) -> TrialRow:
     """An event of a user."""
-    return Row(at=at, cells={"user": user, **{name: str(value) for name, value in cells.items()}})
+    return TrialRow(
+        at=at, cells={"user": user, **{name: str(value) for name, value in cells.items()}}
+    )
 
 
-def clock(at: str) -> Row:
+def clock(at: str) -> TrialRow:
     """A move of the clock."""
-    return Row(RowKind.CLOCK, at)
+    return TrialRow(RowKind.CLOCK, at)
 
 
-def trial(text: str, *rows: Row, file: str = "rule.yaml") -> Trial:
+def trial(text: str, *rows: TrialRow, file: str = "rule.yaml") -> Trial:
     """A trial of a rule."""
     return Trial(file, text, rows)

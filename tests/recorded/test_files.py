@@ -14,7 +14,7 @@ import pytest
 from spark_cep.match_ids import match_id
 from spark_cep.model import Coordinates, TakenEvent
 from spark_cep.recorded import avro_files, events, merging
-from spark_cep.recorded.events import Wanted
+from spark_cep.recorded.events import WantedRecords
 from spark_cep.recorded.merging import Piece
 from spark_cep.recorded.opening import open_events, window_of
 from spark_cep.recorded.recording import Recording
@@ -159,7 +159,7 @@ def test_a_small_file_is_read_once(
     begun: Counter[str] = Counter()
     pieces = opened.pieces
 
-    def counted(recording: Recording, settings: RunSettings) -> Iterator[Piece[Wanted]]:
+    def counted(recording: Recording, settings: RunSettings) -> Iterator[Piece[WantedRecords]]:
         begun[recording.name] += 1
         return pieces(recording, settings)
 

@@ -19,7 +19,7 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.config import Input
 
 
-class Part(NamedTuple):
+class FormatInputs(NamedTuple):
     """The inputs of one format, which is called ``name``. ``topics``: of those that are listed;
     ``patterns``: of others."""
 
@@ -29,10 +29,10 @@ class Part(NamedTuple):
     patterns: tuple[str, ...]
 
 
-def part_of(name: str, form: RecordFormat, inputs: Iterable[Input]) -> Part:
+def part_of(name: str, form: RecordFormat, inputs: Iterable[Input]) -> FormatInputs:
     """The part of these inputs."""
     several = list(inputs)
-    return Part(
+    return FormatInputs(
         name,
         form,
         frozenset(topic for each in several for topic in each.topics),
@@ -45,7 +45,7 @@ class MixedReader(RecordReader):
     """Hands the records of a topic to the reader of its format. ``first``: the number of each
     format's first record type."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FormatInputs, ...]
     readers: tuple[RecordReader, ...]
     first: tuple[int, ...]
 
@@ -92,11 +92,11 @@ class MixedReader(RecordReader):
 class MixedFormats(RecordFormat):
     """The formats of a job. Only one of them has records that name their schemas: Avro."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FormatInputs, ...]
     types: tuple[InputType, ...]
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> MixedFormats:
+    def of(cls, parts: Sequence[FormatInputs]) -> MixedFormats:
         """The formats of these parts, whose types are numbered through."""
         types: list[InputType] = []
         for each in (one for part in parts for one in part.format.types):
@@ -138,6 +138,6 @@ class MixedFormats(RecordFormat):
         return self.parts[_place_of_schemas(self.parts)].format
 
 
-def _place_of_schemas(parts: Sequence[Part]) -> int:
+def _place_of_schemas(parts: Sequence[FormatInputs]) -> int:
     names = [part.name for part in parts]
     return names.index("avro") if "avro" in names else 0

@@ -7,20 +7,20 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Position(NamedTuple):
+class TextPosition(NamedTuple):
     """A place between two characters: line and character, from 0."""
 
     line: int
     column: int
 
 
-class Range(NamedTuple):
+class TextRange(NamedTuple):
     """The characters from ``start`` up to ``end``, which may stand in another line."""
 
-    start: Position
-    end: Position
+    start: TextPosition
+    end: TextPosition
 
-    def overlaps(self, other: Range) -> bool:
+    def overlaps(self, other: TextRange) -> bool:
         """Return whether both share a character, or touch."""
         return self.start <= other.end and other.start <= self.end
 
@@ -29,7 +29,7 @@ class Range(NamedTuple):
 class Edit:
     """A change: ``text`` in place of what stands at ``range``."""
 
-    range: Range
+    range: TextRange
     text: str
 
 
@@ -41,11 +41,11 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedPlace:
     """Another place that a diagnostic is about."""
 
     message: str
-    range: Range
+    range: TextRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,18 @@ class Diagnostic:
     what would be right; ``rule`` and ``step``: those that it is about; ``fix``: the change that
     settles it without doubt."""
 
-    range: Range
+    range: TextRange
     severity: Severity
     message: str
     code: str | None = None
     help: str | None = None
     rule: str | None = None
     step: str | None = None
-    related: tuple[Related, ...] = ()
+    related: tuple[RelatedPlace, ...] = ()
     fix: Edit | None = None
 
 
-class Kind(StrEnum):
+class NameKind(StrEnum):
     """The kind of a completion or a symbol."""
 
     KEY = "key"
@@ -88,7 +88,7 @@ class Completion:
     ``detail``: its type or signature, in a few words; ``documentation``: in Markdown."""
 
     label: str
-    kind: Kind
+    kind: NameKind
     edit: Edit
     detail: str = ""
     documentation: str = ""
@@ -98,12 +98,12 @@ class Completion:
 class Hover:
     """An explanation of the text at ``range``, in Markdown."""
 
-    range: Range
+    range: TextRange
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class CodeAction:
     """A change that settles a diagnostic. ``preferred``: it is what is meant without doubt."""
 
     title: str
@@ -117,8 +117,8 @@ class Symbol:
     """A named part of the text. ``name_range``: where the name stands, within ``range``."""
 
     name: str
-    kind: Kind
-    range: Range
-    name_range: Range
+    kind: NameKind
+    range: TextRange
+    name_range: TextRange
     detail: str = ""
     children: tuple[Symbol, ...] = ()

@@ -9,7 +9,14 @@ from spark_cep.cases.document.loading import examine_cases, unknown_names
 from spark_cep.config.settings import problems_of_text
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import Problem, Span
-from spark_cep.language.answers import Diagnostic, Edit, Position, Range, Related, Severity
+from spark_cep.language.answers import (
+    Diagnostic,
+    Edit,
+    RelatedPlace,
+    Severity,
+    TextPosition,
+    TextRange,
+)
 from spark_cep.language.documents import Language, OpenDocument
 from spark_cep.language.findings import findings_of
 from spark_cep.pattern.document.loading import LoadedRule
@@ -94,27 +101,29 @@ def _placed(document: OpenDocument, severity: Severity, problem: Problem) -> Dia
         problem.allowed,
         problem.rule,
         problem.step,
-        tuple(Related(each.message, _range(document, each.span)) for each in problem.related),
+        tuple(RelatedPlace(each.message, _range(document, each.span)) for each in problem.related),
         fix=None if problem.fix is None else _fix(document, around, problem.fix),
     )
 
 
-def _range(document: OpenDocument, span: Span | None) -> Range:
+def _range(document: OpenDocument, span: Span | None) -> TextRange:
     """The characters of a span, all of the first line where there is none."""
     if span is None:
-        return Range(Position(0, 0), Position(0, len(document.lines[0])))
+        return TextRange(TextPosition(0, 0), TextPosition(0, len(document.lines[0])))
     line = min(span.line, len(document.lines)) - 1
     length = len(document.lines[line])
     start = min(span.column - 1, length)
-    return Range(Position(line, start), Position(line, min(start + span.length, length)))
+    return TextRange(
+        TextPosition(line, start), TextPosition(line, min(start + span.length, length))
+    )
 
 
-def _fix(document: OpenDocument, around: Range, text: str) -> Edit:
+def _fix(document: OpenDocument, around: TextRange, text: str) -> Edit:
     """The change that a fix is. A comment that goes leaves no blanks, and no empty line."""
     (line, start), end = around
     if text:
         return Edit(around, text)
     before = document.lines[line][:start].rstrip()
     if before or line + 1 >= len(document.lines):
-        return Edit(Range(Position(line, len(before)), end), "")
-    return Edit(Range(Position(line, 0), Position(line + 1, 0)), "")
+        return Edit(TextRange(TextPosition(line, len(before)), end), "")
+    return Edit(TextRange(TextPosition(line, 0), TextPosition(line + 1, 0)), "")

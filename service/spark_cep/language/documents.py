@@ -11,7 +11,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 
 from spark_cep.documents.places import split_lines
-from spark_cep.language.answers import Position
+from spark_cep.language.answers import TextPosition
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
 from spark_cep.pattern.several_types import InputRecord
@@ -89,20 +89,20 @@ class OpenDocument:
     def _starts(self) -> list[int]:
         return [0, *(end.end() for end in _LINE.finditer(self.text))]
 
-    def offset(self, position: Position) -> int:
+    def offset(self, position: TextPosition) -> int:
         """The number of characters before a position; one behind a line's end is at its end."""
         line = min(max(position.line, 0), len(self.lines) - 1)
         column = min(max(position.column, 0), len(self.lines[line]))
         return self._starts[line] + (column if line == position.line else len(self.lines[line]))
 
-    def position(self, offset: int) -> Position:
+    def position(self, offset: int) -> TextPosition:
         """The position behind so many characters."""
         offset = min(max(offset, 0), len(self.text))
         low, high = 0, len(self._starts)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self._starts[middle] <= offset else (low, middle)
-        return Position(low, min(offset - self._starts[low], len(self.lines[low])))
+        return TextPosition(low, min(offset - self._starts[low], len(self.lines[low])))
 
     def records(self, inputs: Sequence[str] = ()) -> list[InputRecord]:
         """The record types of the events of ``inputs``; of all where none is named."""

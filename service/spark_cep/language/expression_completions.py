@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from spark_cep.language.answers import Completion, Edit, Kind, Range
+from spark_cep.language.answers import Completion, Edit, NameKind, TextRange
 from spark_cep.language.documents import OpenDocument
 from spark_cep.language.known.pages import ROW_FUNCTIONS, function_texts
 from spark_cep.language.known.signatures import signature
 from spark_cep.language.meanings import column_text, function_text
-from spark_cep.language.places.names import Names
-from spark_cep.language.places.place import Place, word_around
-from spark_cep.language.places.statements import CLAUSES, Statement, Token, tokens
+from spark_cep.language.places.names import NamesInScope
+from spark_cep.language.places.place import CursorPlace, word_around
+from spark_cep.language.places.statements import CLAUSES, SqlToken, StatementText, tokens
 from spark_cep.pattern.expressions.functions import SPECIAL_CALLS
 from spark_cep.pattern.expressions.functions.aggregation import (
     LOOK_BACK_ALIASES,
@@ -38,7 +38,7 @@ _IN_AND_BRACKET: Final = 2
 _EXPRESSIONS: Final = ("SELECT", "WHERE", "PARTITION", "ORDER", "MEASURES", "DEFINE")
 
 
-def expression_completions(document: OpenDocument, place: Place) -> Iterator[Completion]:
+def expression_completions(document: OpenDocument, place: CursorPlace) -> Iterator[Completion]:
     """Completions at a place in an expression or a statement."""
     names, cursor = place.names, place.cursor
     if names is None:
@@ -52,12 +52,12 @@ def expression_completions(document: OpenDocument, place: Place) -> Iterator[Com
         before.pop()  # what is being written
     elif last is not None and last.kind == "text" and last.is_open:
         symbols = names.symbols_of(_compared(before[:-1]))
-        yield from _listed(symbols, Kind.VALUE, word, "symbol")
+        yield from _listed(symbols, NameKind.VALUE, word, "symbol")
         return
     if _INTERVAL.search(cursor.word):
-        yield from _listed((f"{unit}S" for unit in UNITS), Kind.UNIT, word)
+        yield from _listed((f"{unit}S" for unit in UNITS), NameKind.UNIT, word)
     elif _CAST.search(cursor.word):
-        yield from _listed(_TYPES, Kind.VALUE, word, "type")
+        yield from _listed(_TYPES, NameKind.VALUE, word, "type")
     elif (dotted := _before_dot(before)) is not None:
         yield from _fields(document, names, dotted, word)
     elif place.statement is not None:
@@ -66,43 +66,43 @@ def expression_completions(document: OpenDocument, place: Place) -> Iterator[Com
         yield from _expression(document, names, before, word)
         over_events = bool(names.steps) or cursor.path[:1] == ("emit",)
         yield from _functions(word, lambda name: _in_yaml(name, over_events=over_events))
-        yield from _listed(_WORDS, Kind.KEYWORD, word)
+        yield from _listed(_WORDS, NameKind.KEYWORD, word)
 
 
 def _expression(
-    document: OpenDocument, names: Names, before: list[Token], word: Range
+    document: OpenDocument, names: NamesInScope, before: list[SqlToken], word: TextRange
 ) -> Iterator[Completion]:
     """The values that there are: symbols of what is compared, columns, steps."""
     for symbol in names.symbols_of(_compared(before)):
         text = f"'{symbol}'"
-        yield Completion(text, Kind.VALUE, Edit(word, text), "symbol")
+        yield Completion(text, NameKind.VALUE, Edit(word, text), "symbol")
     yield from _fields(document, names, (), word)
     for step in names.steps:
-        yield Completion(step, Kind.STEP, Edit(word, f"{step}."), "step")
+        yield Completion(step, NameKind.STEP, Edit(word, f"{step}."), "step")
 
 
 def _fields(
-    document: OpenDocument, names: Names, path: tuple[str, ...], word: Range
+    document: OpenDocument, names: NamesInScope, path: tuple[str, ...], word: TextRange
 ) -> Iterator[Completion]:
     record = names.event if not path else _record(names, path)
     for name, kind in record.fields.items() if record is not None else ():
         here = (*path, name)
         written = name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"`{name}`"
         text = column_text(document, names, here)
-        yield Completion(name, Kind.COLUMN, Edit(word, written), str(kind), text)
+        yield Completion(name, NameKind.COLUMN, Edit(word, written), str(kind), text)
 
 
-def _record(names: Names, path: tuple[str, ...]) -> RecordType | None:
+def _record(names: NamesInScope, path: tuple[str, ...]) -> RecordType | None:
     if len(path) == 1 and path[0] in names.steps:
         return names.steps[path[0]]
     return names.record_of(path)
 
 
-def _functions(word: Range, stands: Callable[[str], bool]) -> Iterator[Completion]:
+def _functions(word: TextRange, stands: Callable[[str], bool]) -> Iterator[Completion]:
     names = dict.fromkeys([*function_texts(), *SPECIAL_CALLS, *ROW_FUNCTIONS])
     for name in filter(stands, names):
         edit = Edit(word, f"{name}(")
-        yield Completion(name, Kind.FUNCTION, edit, signature(name), function_text(name))
+        yield Completion(name, NameKind.FUNCTION, edit, signature(name), function_text(name))
 
 
 def _in_yaml(name: str, *, over_events: bool) -> bool:
@@ -114,37 +114,37 @@ def _in_yaml(name: str, *, over_events: bool) -> bool:
 
 def _in_statement(
     document: OpenDocument,
-    statement: Statement,
-    names: Names,
-    before: list[Token],
-    word: Range,
+    statement: StatementText,
+    names: NamesInScope,
+    before: list[SqlToken],
+    word: TextRange,
 ) -> Iterator[Completion]:
     clause = statement.clause
     if clause == "FROM":
-        yield from _listed(document.input_names, Kind.VALUE, word, "input")
+        yield from _listed(document.input_names, NameKind.VALUE, word, "input")
     elif clause == "AFTER":
-        yield from _listed(_SKIPS, Kind.KEYWORD, word)
-        yield from _listed(statement.variables, Kind.STEP, word, "variable")
+        yield from _listed(_SKIPS, NameKind.KEYWORD, word)
+        yield from _listed(statement.variables, NameKind.STEP, word, "variable")
     elif statement.in_pattern:
         variables = dict.fromkeys((*statement.defined, *statement.variables))
-        yield from _listed(variables, Kind.STEP, word, "variable")
+        yield from _listed(variables, NameKind.STEP, word, "variable")
         return
     elif clause == "DEFINE" and _begins_definition(before):
         others = (each for each in statement.variables if each not in statement.defined)
         for name in others:
-            yield Completion(name, Kind.STEP, Edit(word, f"{name} AS "), "variable")
+            yield Completion(name, NameKind.STEP, Edit(word, f"{name} AS "), "variable")
     elif clause in _EXPRESSIONS:
         yield from _expression(document, names, before, word)
         yield from _functions(word, lambda _: True)
-        yield from _listed(_WORDS, Kind.KEYWORD, word)
+        yield from _listed(_WORDS, NameKind.KEYWORD, word)
     order = [name for name, _ in CLAUSES]
     later = order.index(clause) if clause else -1
     for name, rest in CLAUSES[later + 1 :]:
         text = f"{name} {rest}".strip()
-        yield Completion(text, Kind.KEYWORD, Edit(word, text))
+        yield Completion(text, NameKind.KEYWORD, Edit(word, text))
 
 
-def _begins_definition(before: list[Token]) -> bool:
+def _begins_definition(before: list[SqlToken]) -> bool:
     """Return whether what is being written is the name of a variable."""
     depth = 0
     for token in reversed(before):
@@ -156,7 +156,7 @@ def _begins_definition(before: list[Token]) -> bool:
     return False
 
 
-def _before_dot(before: list[Token]) -> tuple[str, ...] | None:
+def _before_dot(before: list[SqlToken]) -> tuple[str, ...] | None:
     """The dotted name before the dot at the end, if there is one."""
     rest = list(before)
     path: list[str] = []
@@ -168,7 +168,7 @@ def _before_dot(before: list[Token]) -> tuple[str, ...] | None:
     return tuple(path) or None
 
 
-def _compared(before: list[Token]) -> tuple[str, ...]:
+def _compared(before: list[SqlToken]) -> tuple[str, ...]:
     """The column that the value behind these pieces is compared with; empty for none."""
     rest = list(before)
     if rest and rest[-1].text in (",", "("):
@@ -199,7 +199,7 @@ def _compared(before: list[Token]) -> tuple[str, ...]:
 
 
 def _listed(
-    texts: Iterable[str], kind: Kind, word: Range, detail: str = ""
+    texts: Iterable[str], kind: NameKind, word: TextRange, detail: str = ""
 ) -> Iterator[Completion]:
     for text in texts:
         yield Completion(text, kind, Edit(word, text), detail)

@@ -14,7 +14,7 @@ from spark_cep.rules.rule_set import RuleSet
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class RuleFindings:
     """Reasons for which rules cannot run, warnings, and the warnings that comments allow, each with
     the reason that its comment gives."""
 
@@ -25,7 +25,7 @@ class Findings:
 
 def findings_of(
     rules: RuleSet, records_of: Callable[[LoadedRule], Sequence[InputRecord]]
-) -> Findings:
+) -> RuleFindings:
     """Everything wrong with the rules. ``records_of``: the record types of a rule's events; a rule
     without is not held against types."""
     problems, warnings = list(rules.problems), list(rules.warnings)
@@ -44,4 +44,4 @@ def findings_of(
             codes = frozenset(each.code for of, each in silenced if of is one and each.code)
             warnings += unused_comments(one.allowed, codes, one.places, typed=held)
     allowed = ((each, reason_for(one.allowed, each.code or "")) for one, each in silenced)
-    return Findings(tuple(problems), tuple(warnings), tuple(allowed))
+    return RuleFindings(tuple(problems), tuple(warnings), tuple(allowed))

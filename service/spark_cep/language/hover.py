@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from spark_cep.language.answers import Diagnostic, Hover, Position, Range
+from spark_cep.language.answers import Diagnostic, Hover, TextPosition, TextRange
 from spark_cep.language.documents import OpenDocument
 from spark_cep.language.known.keys import Key, key_at, keys_at
 from spark_cep.language.known.pages import check_texts
 from spark_cep.language.known.signatures import is_function, signature
 from spark_cep.language.meanings import column_text, function_text
-from spark_cep.language.places.names import Names
-from spark_cep.language.places.place import Place, place_at, word_around
-from spark_cep.language.places.statements import Token, tokens
+from spark_cep.language.places.names import NamesInScope
+from spark_cep.language.places.place import CursorPlace, place_at, word_around
+from spark_cep.language.places.statements import SqlToken, tokens
 from spark_cep.pattern.check_codes import Code
 
 _MEANINGS: Final = {code.value: code.means for code in Code}
@@ -22,7 +22,7 @@ _ALLOWING: Final = re.compile(r"(?:#|--)\s*spark-cep:\s*allow\s+[\w,\s-]*$")
 
 
 def hover(
-    document: OpenDocument, position: Position, found: Sequence[Diagnostic] = ()
+    document: OpenDocument, position: TextPosition, found: Sequence[Diagnostic] = ()
 ) -> Hover | None:
     """The type, meaning and example of what stands at a position: a column, a function, a step, a
     key, the code of a check. ``None`` where there is nothing to say. ``found``: the diagnostics of
@@ -39,7 +39,7 @@ def hover(
     return about
 
 
-def _about(document: OpenDocument, position: Position) -> Hover | None:
+def _about(document: OpenDocument, position: TextPosition) -> Hover | None:
     line = document.lines[min(max(position.line, 0), len(document.lines) - 1)]
     code = word_around(document, position, "-")
     if _ALLOWING.search(line[: code.start.column]):
@@ -56,7 +56,7 @@ def _about(document: OpenDocument, position: Position) -> Hover | None:
     return _of_key(document, place)
 
 
-def _of_key(document: OpenDocument, place: Place) -> Hover | None:
+def _of_key(document: OpenDocument, place: CursorPlace) -> Hover | None:
     cursor = place.cursor
     path = (*cursor.path, cursor.text) if cursor.is_key else cursor.path
     while path and isinstance(path[-1], int):
@@ -79,7 +79,7 @@ def _key_text(key: Key, document: OpenDocument, path: tuple[str | int, ...]) -> 
     return "\n\n".join(filter(None, parts))
 
 
-def _in_expression(document: OpenDocument, place: Place, names: Names) -> Hover | None:
+def _in_expression(document: OpenDocument, place: CursorPlace, names: NamesInScope) -> Hover | None:
     cursor = place.cursor
     pieces = tokens(cursor.text)
     at = next(
@@ -105,7 +105,7 @@ def _in_expression(document: OpenDocument, place: Place, names: Names) -> Hover 
     return Hover(word, f"```sql\n{'.'.join(path)} {kind}\n```\n\n{text}".rstrip())
 
 
-def _path(pieces: list[Token], at: int) -> tuple[str, ...]:
+def _path(pieces: list[SqlToken], at: int) -> tuple[str, ...]:
     """The dotted name up to a word."""
     path = [pieces[at].text.strip('`"')]
     while at >= _DOT_AND_NAME and pieces[at - 1].text == "." and pieces[at - 2].kind != "sign":
@@ -117,13 +117,15 @@ def _path(pieces: list[Token], at: int) -> tuple[str, ...]:
 _DOT_AND_NAME: Final = 2
 
 
-def _range(position: Position, offset: int, token: Token) -> Range:
+def _range(position: TextPosition, offset: int, token: SqlToken) -> TextRange:
     start = position.column - (offset - token.start)
     end = start + len(token.text)
-    return Range(Position(position.line, max(start, 0)), Position(position.line, max(end, 0)))
+    return TextRange(
+        TextPosition(position.line, max(start, 0)), TextPosition(position.line, max(end, 0))
+    )
 
 
-def _step_text(place: Place, name: str) -> str:
+def _step_text(place: CursorPlace, name: str) -> str:
     if place.statement is not None:
         return f"Variable `{name}`: `{name}.column` is the column of its last row."
     return (

@@ -8,7 +8,7 @@ from typing import Final
 from spark_cep.language.documents import OpenDocument
 from spark_cep.language.known.pages import ROW_FUNCTIONS, function_texts
 from spark_cep.language.known.signatures import signature
-from spark_cep.language.places.names import Names
+from spark_cep.language.places.names import NamesInScope
 from spark_cep.pattern.types import (
     BIGINT,
     BOOLEAN,
@@ -36,7 +36,7 @@ _EXAMPLES: Final[Mapping[SqlType, str]] = {
 }
 
 
-def column_text(document: OpenDocument, names: Names, path: tuple[str, ...]) -> str:
+def column_text(document: OpenDocument, names: NamesInScope, path: tuple[str, ...]) -> str:
     """The meaning of a column: what its schema says, its symbols, an example."""
     column = names.column(path)
     kind = names.type_of(path)
@@ -65,7 +65,9 @@ def function_text(name: str) -> str:
     return f"{also}{text.meaning}\n\nExample: {text.example}"
 
 
-def _documented(document: OpenDocument, names: Names, path: tuple[str, ...]) -> Iterator[str]:
+def _documented(
+    document: OpenDocument, names: NamesInScope, path: tuple[str, ...]
+) -> Iterator[str]:
     around = names.record_of(path[:-1]) if len(path) > 1 else None
     column = names.column(path)
     owners = [name for _, name, _ in names.records_of(path)] if len(column) == 1 else []

@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_cep.documents.places import Mark, Path, Places
 from spark_cep.documents.reading import Document, read_documents
-from spark_cep.language.answers import Kind, Position, Range, Symbol
+from spark_cep.language.answers import NameKind, Symbol, TextPosition, TextRange
 from spark_cep.language.documents import Language, OpenDocument
 from spark_cep.language.places.statements import definitions
 from spark_cep.pattern.document.sql_file import divided, read_sql_file
@@ -27,16 +27,16 @@ def _of_sql_file(document: OpenDocument) -> list[Symbol]:
     read = read_sql_file(document.text, document.name)
     data, outline = read.data, _Outline(document, read.places)
     name = data.get("id") if isinstance(data, dict) else None
-    whole = Range(Position(0, 0), document.position(len(document.text)))
+    whole = TextRange(TextPosition(0, 0), document.position(len(document.text)))
     _, begins = divided(document.text)
-    start = document.offset(Position(begins, 0))
+    start = document.offset(TextPosition(begins, 0))
     variables = []
     for each in definitions(document.text[start:]):
         at = document.position(start + each.start)
-        around = Range(at, document.position(start + each.end))
-        variables.append(Symbol(each.text, Kind.STEP, around, around))
-    named = outline.symbol(name if isinstance(name, str) else "?", Kind.RULE, (), ("id",))
-    return [Symbol(named.name, Kind.RULE, whole, named.name_range, "", tuple(variables))]
+        around = TextRange(at, document.position(start + each.end))
+        variables.append(Symbol(each.text, NameKind.STEP, around, around))
+    named = outline.symbol(name if isinstance(name, str) else "?", NameKind.RULE, (), ("id",))
+    return [Symbol(named.name, NameKind.RULE, whole, named.name_range, "", tuple(variables))]
 
 
 def _of_document(document: OpenDocument, read: Document) -> Iterator[Symbol]:
@@ -52,7 +52,7 @@ def _of_document(document: OpenDocument, read: Document) -> Iterator[Symbol]:
     elif isinstance(data.get("id"), str):
         children = (*outline.steps(data.get("pattern"), ("pattern",)), *outline.measures(data))
         cases = tuple(outline.cases(data))
-        yield outline.symbol(data["id"], Kind.RULE, (), ("id",), (*children, *cases))
+        yield outline.symbol(data["id"], NameKind.RULE, (), ("id",), (*children, *cases))
 
 
 class _Outline:
@@ -63,14 +63,14 @@ class _Outline:
         self._places = places
 
     def symbol(
-        self, name: str, kind: Kind, whole: Path, named: Path, children: tuple[Symbol, ...] = ()
+        self, name: str, kind: NameKind, whole: Path, named: Path, children: tuple[Symbol, ...] = ()
     ) -> Symbol:
         """A symbol of the part at ``whole``, whose name stands at ``named``."""
         name_range = self._range(self._places.values.get(named) or self._places.keys.get(named))
         around = self._range(self._places.values.get(whole))
         start = min(around.start, name_range.start)
         end = max(around.end, name_range.end)
-        return Symbol(name or "?", kind, Range(start, end), name_range, "", children)
+        return Symbol(name or "?", kind, TextRange(start, end), name_range, "", children)
 
     def steps(self, steps: object, path: Path) -> Iterator[Symbol]:
         """The steps of a list, with those of groups."""
@@ -78,7 +78,7 @@ class _Outline:
             if isinstance(step, dict) and isinstance(step.get("step"), str):
                 here = (*path, number)
                 inner = tuple(self.steps(step.get("group"), (*here, "group")))
-                kind = Kind.GROUP if "group" in step else Kind.STEP
+                kind = NameKind.GROUP if "group" in step else NameKind.STEP
                 yield self.symbol(step["step"], kind, here, (*here, "step"), inner)
 
     def measures(self, data: Mapping[str, Any]) -> Iterator[Symbol]:
@@ -87,7 +87,7 @@ class _Outline:
         measures = emit.get("measures") if isinstance(emit, dict) else None
         for name in measures if isinstance(measures, dict) else ():
             path = ("emit", "measures", name)
-            yield self._of_key(name, Kind.MEASURE, path)
+            yield self._of_key(name, NameKind.MEASURE, path)
 
     def cases(self, data: Mapping[str, Any]) -> Iterator[Symbol]:
         """The test cases of a document."""
@@ -95,7 +95,7 @@ class _Outline:
         for number, case in enumerate(cases):
             if isinstance(case, dict) and isinstance(case.get("case"), str):
                 path = ("cases", number)
-                yield self.symbol(case["case"], Kind.CASE, path, (*path, "case"))
+                yield self.symbol(case["case"], NameKind.CASE, path, (*path, "case"))
 
     def section(self, path: Path, value: object, *, deep: bool) -> Iterator[Symbol]:
         """A section of the configuration, with those directly in it."""
@@ -103,23 +103,23 @@ class _Outline:
         children = [
             each for name, below in inner for each in self.section((*path, name), below, deep=False)
         ]
-        yield self._of_key(str(path[-1]), Kind.SECTION, path, tuple(children))
+        yield self._of_key(str(path[-1]), NameKind.SECTION, path, tuple(children))
 
     def _of_key(
-        self, name: str, kind: Kind, path: Path, children: tuple[Symbol, ...] = ()
+        self, name: str, kind: NameKind, path: Path, children: tuple[Symbol, ...] = ()
     ) -> Symbol:
         name_range = self._range(self._places.keys.get(path))
         end = max(self._range(self._places.values.get(path)).end, name_range.end)
-        return Symbol(name or "?", kind, Range(name_range.start, end), name_range, "", children)
+        return Symbol(name or "?", kind, TextRange(name_range.start, end), name_range, "", children)
 
-    def _range(self, mark: Mark | None) -> Range:
+    def _range(self, mark: Mark | None) -> TextRange:
         if mark is None:
-            return Range(Position(0, 0), Position(0, 0))
+            return TextRange(TextPosition(0, 0), TextPosition(0, 0))
         start = self._position(mark.line, mark.column)
-        return Range(start, max(start, self._position(mark.end_line, mark.end_column)))
+        return TextRange(start, max(start, self._position(mark.end_line, mark.end_column)))
 
-    def _position(self, line: int, column: int) -> Position:
+    def _position(self, line: int, column: int) -> TextPosition:
         lines = self._document.lines
         if line >= len(lines):
-            return Position(len(lines) - 1, len(lines[-1]))
-        return Position(line, min(column, len(lines[line])))
+            return TextPosition(len(lines) - 1, len(lines[-1]))
+        return TextPosition(line, min(column, len(lines[line])))

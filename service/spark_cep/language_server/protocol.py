@@ -10,16 +10,16 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from spark_cep.language.answers import (
-    Action,
+    CodeAction,
     Completion,
     Diagnostic,
     Edit,
     Hover,
-    Kind,
-    Position,
-    Range,
+    NameKind,
     Severity,
     Symbol,
+    TextPosition,
+    TextRange,
 )
 from spark_cep.language.documents import OpenDocument
 from spark_cep.pattern.check_codes import Code
@@ -30,25 +30,25 @@ _LINE: Final = re.compile("\r\n|[\n\r]")
 _BEYOND_UTF_16: Final = 0xFFFF
 
 _COMPLETIONS: Final = {
-    Kind.KEY: lsp.CompletionItemKind.Property,
-    Kind.VALUE: lsp.CompletionItemKind.EnumMember,
-    Kind.COLUMN: lsp.CompletionItemKind.Field,
-    Kind.STEP: lsp.CompletionItemKind.Variable,
-    Kind.FUNCTION: lsp.CompletionItemKind.Function,
-    Kind.KEYWORD: lsp.CompletionItemKind.Keyword,
-    Kind.UNIT: lsp.CompletionItemKind.Unit,
-    Kind.RULE: lsp.CompletionItemKind.Class,
-    Kind.GROUP: lsp.CompletionItemKind.Variable,
-    Kind.MEASURE: lsp.CompletionItemKind.Value,
-    Kind.CASE: lsp.CompletionItemKind.Event,
-    Kind.SECTION: lsp.CompletionItemKind.Module,
+    NameKind.KEY: lsp.CompletionItemKind.Property,
+    NameKind.VALUE: lsp.CompletionItemKind.EnumMember,
+    NameKind.COLUMN: lsp.CompletionItemKind.Field,
+    NameKind.STEP: lsp.CompletionItemKind.Variable,
+    NameKind.FUNCTION: lsp.CompletionItemKind.Function,
+    NameKind.KEYWORD: lsp.CompletionItemKind.Keyword,
+    NameKind.UNIT: lsp.CompletionItemKind.Unit,
+    NameKind.RULE: lsp.CompletionItemKind.Class,
+    NameKind.GROUP: lsp.CompletionItemKind.Variable,
+    NameKind.MEASURE: lsp.CompletionItemKind.Value,
+    NameKind.CASE: lsp.CompletionItemKind.Event,
+    NameKind.SECTION: lsp.CompletionItemKind.Module,
 }
 _SYMBOLS: Final = {
-    Kind.RULE: lsp.SymbolKind.Class,
-    Kind.GROUP: lsp.SymbolKind.Namespace,
-    Kind.MEASURE: lsp.SymbolKind.Property,
-    Kind.CASE: lsp.SymbolKind.Event,
-    Kind.SECTION: lsp.SymbolKind.Module,
+    NameKind.RULE: lsp.SymbolKind.Class,
+    NameKind.GROUP: lsp.SymbolKind.Namespace,
+    NameKind.MEASURE: lsp.SymbolKind.Property,
+    NameKind.CASE: lsp.SymbolKind.Event,
+    NameKind.SECTION: lsp.SymbolKind.Module,
 }
 _SEVERITIES: Final = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
@@ -69,7 +69,7 @@ class Conversion:
     def _starts(self) -> list[int]:
         return [0, *(end.end() for end in _LINE.finditer(self._document.text))]
 
-    def position_from(self, position: lsp.Position) -> Position:
+    def position_from(self, position: lsp.Position) -> TextPosition:
         """Our position of one of the protocol's."""
         line = min(position.line, len(self._starts) - 1)
         text, offset = self._document.text, self._starts[line]
@@ -79,18 +79,18 @@ class Conversion:
             offset += 1
         return self._document.position(offset)
 
-    def range_from(self, around: lsp.Range) -> Range:
+    def range_from(self, around: lsp.Range) -> TextRange:
         """Our range of one of the protocol's."""
-        return Range(self.position_from(around.start), self.position_from(around.end))
+        return TextRange(self.position_from(around.start), self.position_from(around.end))
 
-    def position(self, position: Position) -> lsp.Position:
+    def position(self, position: TextPosition) -> lsp.Position:
         """A position of ours as one of the protocol's."""
         offset = self._document.offset(position)
         line = next(n for n in range(len(self._starts), 0, -1) if self._starts[n - 1] <= offset) - 1
         before = self._document.text[self._starts[line] : offset]
         return lsp.Position(line, sum(map(self._units, before)))
 
-    def range(self, around: Range) -> lsp.Range:
+    def range(self, around: TextRange) -> lsp.Range:
         """A range of ours as one of the protocol's."""
         return lsp.Range(self.position(around.start), self.position(around.end))
 
@@ -136,7 +136,7 @@ class Conversion:
         """An explanation as the protocol has it."""
         return lsp.Hover(_markdown(given.text), self.range(given.range))
 
-    def action(self, given: Action) -> lsp.CodeAction:
+    def action(self, given: CodeAction) -> lsp.CodeAction:
         """A change that settles a diagnostic."""
         return lsp.CodeAction(
             given.title,

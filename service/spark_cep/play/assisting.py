@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_cep.language.answers import Completion, Diagnostic, Hover, Position
+from spark_cep.language.answers import Completion, Diagnostic, Hover, TextPosition
 from spark_cep.language.completions import completions
 from spark_cep.language.diagnostics import diagnostics
 from spark_cep.language.documents import OpenDocument, language_of
@@ -16,12 +16,12 @@ def problems_in(trial: Trial) -> list[Diagnostic]:
     return diagnostics(_document(trial))
 
 
-def completions_at(trial: Trial, position: Position) -> list[Completion]:
+def completions_at(trial: Trial, position: TextPosition) -> list[Completion]:
     """Completions at a position of the rule's text."""
     return completions(_document(trial), position)
 
 
-def hover_at(trial: Trial, position: Position) -> Hover | None:
+def hover_at(trial: Trial, position: TextPosition) -> Hover | None:
     """The meaning of what stands at a position of the rule's text."""
     return hover(_document(trial), position)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from spark_cep.play.assisting import problems_in
 from spark_cep.play.running import played
-from spark_cep.play.trial import OF_ALL, Row, RowKind, Trial
+from spark_cep.play.trial import OF_ALL, RowKind, Trial, TrialRow
 
 _STEPS: Final = """\
 # Three or more failed logins of a user, then one that succeeds.
@@ -70,12 +70,12 @@ def beginning() -> tuple[Trial, Trial]:
         ("70 s", "carl", "login_fail", "10.0.0.5"),
     ]
     steps = [
-        Row(at=at, cells={"user": user, "action": action, "ip": ip})
+        TrialRow(at=at, cells={"user": user, "action": action, "ip": ip})
         for at, user, action, ip in logins
     ]
-    steps.append(Row(RowKind.CLOCK, "3 minutes"))
+    steps.append(TrialRow(RowKind.CLOCK, "3 minutes"))
     ticks = [("0 s", 30), ("1 minute", 28), ("2 minutes", 25), ("3 minutes", 33), ("4 minutes", 31)]
-    prices = [Row(at=at, cells={"symbol": "ACME", "price": str(price)}) for at, price in ticks]
+    prices = [TrialRow(at=at, cells={"symbol": "ACME", "price": str(price)}) for at, price in ticks]
     return (
         Trial(
             "brute-force.yaml",

@@ -9,7 +9,7 @@ from spark_cep.cases.document.values import relative
 from spark_cep.compiler.explain.drawing import Drawing
 from spark_cep.compiler.plan import StateKind
 from spark_cep.errors import printable
-from spark_cep.play.view import Fate, Frame, Token
+from spark_cep.play.view import DrawnPartial, Fate, KeyMoment
 from spark_cep.testkit.results import SentEvent
 from spark_cep.why.account import Account, EndReason, EventState, Moment, PartialEnding
 from spark_cep.why.text import ending_text, moment_lines, values_text
@@ -39,13 +39,13 @@ class Frames:
     rows: Mapping[int, int]
     clocks: Mapping[int, int]
 
-    def of(self, accounts: Iterable[Account]) -> list[Frame]:
+    def of(self, accounts: Iterable[Account]) -> list[KeyMoment]:
         """The frames of several keys, in the order in which they happened."""
         found = [each for account in accounts for each in self._of(account)]
         return [frame for _, frame in sorted(found, key=lambda each: each[0])]
 
-    def _of(self, account: Account) -> Iterator[tuple[int, Frame]]:
-        walk = _Walk(account, self.drawn)
+    def _of(self, account: Account) -> Iterator[tuple[int, KeyMoment]]:
+        walk = _MomentWalk(account, self.drawn)
         for moment in account.moments:
             event = moment.event
             if event is not None and moment.state in (EventState.LATE, EventState.WAITING):
@@ -55,7 +55,9 @@ class Frames:
                 tokens = tuple(walk.behind(moment))
                 yield moment.time * _MILLISECOND, self._frame(account, moment, tokens)
 
-    def _frame(self, account: Account, moment: Moment, tokens: tuple[Token, ...]) -> Frame:
+    def _frame(
+        self, account: Account, moment: Moment, tokens: tuple[DrawnPartial, ...]
+    ) -> KeyMoment:
         time = moment.time * _MILLISECOND
         event = moment.event
         row = None if event is None else self.rows.get(event.at.offset)
@@ -68,11 +70,11 @@ class Frames:
         _, *lines = moment_lines(moment, account.partials)
         said = tuple(printable(line.removeprefix("    ")) for line in lines)
         at = relative(time, self.start)
-        return Frame(time, at, account.key, row, state, title, said, tokens, moment.matches)
+        return KeyMoment(time, at, account.key, row, state, title, said, tokens, moment.matches)
 
 
 @dataclass
-class _Walk:
+class _MomentWalk:
     """The partial matches of an account, moment by moment: the events and the places of each."""
 
     account: Account
@@ -80,7 +82,7 @@ class _Walk:
     held: dict[int, dict[str, int]] = field(default_factory=dict)
     places: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
-    def behind(self, moment: Moment) -> Iterator[Token]:
+    def behind(self, moment: Moment) -> Iterator[DrawnPartial]:
         """The tokens behind a moment: those that are alive, and those that it has ended."""
         moved = self._take(moment)
         ended = [number for number in self.held if number not in moment.standing]
@@ -111,7 +113,7 @@ class _Walk:
             moved.add(number)
         return moved
 
-    def _token(self, moment: Moment, number: int, moved: bool) -> Token:
+    def _token(self, moment: Moment, number: int, moved: bool) -> DrawnPartial:
         known = self.account.partials.get(number)
         parent = None if known is None else known.parent
         held = _counted(self.held[number])
@@ -120,7 +122,7 @@ class _Walk:
             places = moment.standing[number]
             back = all(kind[place] is StateKind.FINAL for place in places)
             fate = Fate.HELD_BACK if back else Fate.ALIVE
-            return Token(number, places, fate, moved, parent, held)
+            return DrawnPartial(number, places, fate, moved, parent, held)
         ending = None if known is None else known.ending
         places = self.places.get(number) or self.places.get(parent or 0) or self._start
         fate = _fate(ending)
@@ -132,7 +134,7 @@ class _Walk:
         elif ending is not None and ending.reason is EndReason.NOT:
             places = self._of(StateKind.STOP)[:1] or places
         said = "" if ending is None else ending_text(ending)
-        return Token(number, places, fate, moved, parent, held, said)
+        return DrawnPartial(number, places, fate, moved, parent, held, said)
 
     @property
     def _start(self) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from spark_cep.play.cells import cell_texts
 from spark_cep.play.given_files import MOST_BYTES, GivenFile
 from spark_cep.play.reading import Schemas
 from spark_cep.play.recorded_rows import recorded_rows
-from spark_cep.play.trial import MOST_ROWS, OF_ALL, Row, RowKind, Trial
+from spark_cep.play.trial import MOST_ROWS, OF_ALL, RowKind, Trial, TrialRow
 from spark_cep.rules.sources.folder import SUFFIXES as RULE_SUFFIXES
 from spark_cep.rules.sources.folder import has_cases
 
@@ -174,14 +174,14 @@ def _of_case(trial: Trial, file: CaseFile, case: Case, written: Mapping[str, Any
     )
 
 
-def _rows(step: str | CaseStepShape, written: Any, schemas: Schemas) -> Iterator[Row]:
+def _rows(step: str | CaseStepShape, written: Any, schemas: Schemas) -> Iterator[TrialRow]:
     """The rows of a step; one that sends several events is several."""
     if not isinstance(step, CaseStepShape):
-        yield Row(RowKind(step))
+        yield TrialRow(RowKind(step))
         return
     if step.send is None:
         kind = RowKind.CLOCK if step.clock is not None else RowKind.WATERMARK
-        yield Row(kind, _time(written[kind.value]))
+        yield TrialRow(kind, _time(written[kind.value]))
         return
     name_input, of_type = step.input or "", step.of_type or ""
     kinds = schemas.columns(name_input, of_type)
@@ -193,7 +193,7 @@ def _rows(step: str | CaseStepShape, written: Any, schemas: Schemas) -> Iterator
             name = f"{name}-{number + 1}" if name else ""
             if number:
                 at = "+" + duration_words((step.every or 0) * 1_000)
-        yield Row(RowKind.EVENT, at, cells, name, name_input, of_type)
+        yield TrialRow(RowKind.EVENT, at, cells, name, name_input, of_type)
 
 
 def _time(written: object) -> str:

@@ -27,7 +27,7 @@ from spark_cep.pattern.document.shape_problems import document_problems, explain
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.types import RecordType, SqlType, record_type
 from spark_cep.play.cells import CellError, cell_value
-from spark_cep.play.trial import MOST_ROWS, OF_ALL, Row, RowKind, Trial
+from spark_cep.play.trial import MOST_ROWS, OF_ALL, RowKind, Trial, TrialRow
 from spark_cep.play.view import TrialProblem
 from spark_cep.rules.rule_set import RuleSet, assemble
 from spark_cep.rules.sources.source import rule_file
@@ -158,7 +158,7 @@ def head_of(trial: Trial) -> dict[str, Any]:
     return found
 
 
-def step_of(row: Row, columns: Mapping[str, SqlType]) -> dict[str, Any] | str:
+def step_of(row: TrialRow, columns: Mapping[str, SqlType]) -> dict[str, Any] | str:
     """A row as a step of a case. Raises an error that names the column."""
     if row.kind in (RowKind.RESTART, RowKind.FINISH):
         return row.kind.value

@@ -28,7 +28,7 @@ from spark_cep.pattern.tree import Rule, Step
 from spark_cep.play.cells import cell_texts
 from spark_cep.play.given_files import GivenFile
 from spark_cep.play.reading import Schemas, chosen, rules_of
-from spark_cep.play.trial import MOST_ROWS, OF_ALL, Row, Trial
+from spark_cep.play.trial import MOST_ROWS, OF_ALL, Trial, TrialRow
 from spark_cep.recorded.events import RecordedEvents
 from spark_cep.recorded.opening import open_events
 
@@ -138,7 +138,9 @@ def _with_rows(trial: Trial, events: RecordedEvents, seen: Sequence[TappedEvent]
         source, of_type = event.input or "", event.of_type or ""
         columns = {name: value for name, value in event.columns.items() if name != column}
         cells = cell_texts(columns, known.columns(source, of_type))
-        rows.append(Row(at=relative(event.time, start), cells=cells, input=source, of_type=of_type))
+        rows.append(
+            TrialRow(at=relative(event.time, start), cells=cells, input=source, of_type=of_type)
+        )
     return replace(
         trial,
         rows=tuple(rows),

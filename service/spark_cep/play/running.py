@@ -19,7 +19,7 @@ from spark_cep.play.frames import Frames
 from spark_cep.play.reading import Schemas, case_of, chosen, rules_of, suite_of
 from spark_cep.play.spans import Spans
 from spark_cep.play.trial import MOST_KEYS, Trial
-from spark_cep.play.view import Frame, Played, RowResult, TrialProblem
+from spark_cep.play.view import KeyMoment, Played, RowResult, TrialProblem
 from spark_cep.testkit.sent_types import columns_of
 from spark_cep.why.account import Account
 from spark_cep.why.text import verdict_lines
@@ -102,7 +102,7 @@ def _clocks(run: CaseRun) -> dict[int, int]:
 
 
 def _rows(
-    run: CaseRun, frames: Sequence[Frame], rows: Mapping[int, int]
+    run: CaseRun, frames: Sequence[KeyMoment], rows: Mapping[int, int]
 ) -> Iterator[tuple[int, RowResult]]:
     by_row = {frame.row: place for place, frame in enumerate(frames) if frame.row is not None}
     letters = {each.event.number: each for each in run.kit.dead_letters}

@@ -9,7 +9,7 @@ from typing import Final
 from spark_cep.cases.running.case_run import CaseRun
 from spark_cep.cases.running.found import FoundResult, found_results, micros_of
 from spark_cep.errors import printable
-from spark_cep.play.view import Frame, SpanKind, TimeSpan
+from spark_cep.play.view import KeyMoment, SpanKind, TimeSpan
 
 #: The kinds of results that are spans, and where each has its end.
 _KINDS: Final = (
@@ -25,7 +25,7 @@ class Spans:
     """Makes the spans of a run. ``rows``: the row of each event."""
 
     run: CaseRun
-    frames: Sequence[Frame]
+    frames: Sequence[KeyMoment]
     rows: Mapping[int, int]
 
     def all_spans(self) -> Iterator[TimeSpan]:

@@ -31,7 +31,7 @@ class RowKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TrialRow:
     """A row of the table, as it is written in its cells. ``at``: a time as in a test case."""
 
     kind: RowKind = RowKind.EVENT
@@ -60,7 +60,7 @@ class Trial:
 
     file: str
     text: str
-    rows: tuple[Row, ...] = ()
+    rows: tuple[TrialRow, ...] = ()
     schemas: Mapping[str, str] = field(default_factory=dict)
     rule: str | None = None
     case: str = "tried"

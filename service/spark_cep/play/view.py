@@ -20,7 +20,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class DrawnPartial:
     """A partial match in the drawing. ``places``: the numbers of the drawn states at which it
     stands; ``parent``: the number of the one that it has parted from; ``moved``: it has taken the
     event; ``held``: the events that it has taken, by step; ``ending``: why it has ended."""
@@ -35,7 +35,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class KeyMoment:
     """An event or a deadline of a key, and the state of the rule behind it.
 
     ``time``: in microseconds since 1970, and ``at`` as text from the beginning of the trial;
@@ -50,7 +50,7 @@ class Frame:
     state: str
     title: str
     lines: tuple[str, ...]
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[DrawnPartial, ...] = ()
     matches: tuple[str, ...] = ()
 
 
@@ -110,7 +110,7 @@ class Played:
     rule: str | None = None
     drawn: Drawing | None = None
     columns: tuple[str, ...] = ()
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[KeyMoment, ...] = ()
     spans: tuple[TimeSpan, ...] = ()
     rows: Mapping[int, RowResult] | None = None
     verdicts: Mapping[str | None, tuple[str, ...]] | None = None

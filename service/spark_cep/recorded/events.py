@@ -21,7 +21,7 @@ from spark_cep.pipeline.decode.tallies import NO_TIME
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
-from spark_cep.recorded.merging import AtEnd, Facts, Lane, Piece, merged
+from spark_cep.recorded.merging import AtEnd, Lane, Piece, RunOfRecords, merged
 from spark_cep.recorded.recording import Chunk, Recording
 from spark_cep.runner.batch import Batch, RunSettings
 
@@ -44,7 +44,7 @@ class Window(NamedTuple):
         return (self.start, self.end) == (BEGINNING, END)
 
 
-class Wanted(NamedTuple):
+class WantedRecords(NamedTuple):
     """The wanted records of a piece, ``None`` without any, and dead letters for those that cannot
     be handed on."""
 
@@ -119,18 +119,20 @@ class RecordedEvents:
             batch = Batch(records, watermark=each.watermark)
             yield RecordedBatch(batch, letters, each.rows, each.read)
 
-    def pieces(self, recording: Recording, settings: RunSettings) -> Generator[Piece[Wanted]]:
+    def pieces(
+        self, recording: Recording, settings: RunSettings
+    ) -> Generator[Piece[WantedRecords]]:
         """The records of one recording, some at a time."""
         for chunk in recording.chunks():
             yield from self._pieces(chunk, settings.allowed_disorder_ms)
 
-    def _pieces(self, chunk: Chunk, allowed_disorder_ms: int) -> Iterator[Piece[Wanted]]:
+    def _pieces(self, chunk: Chunk, allowed_disorder_ms: int) -> Iterator[Piece[WantedRecords]]:
         """The records of a chunk, cut in front of those that are late by others in it."""
         letters, records = chunk.letters, chunk.records
         offset = min((each.at.offset for each in letters), default=END)
         if records is None:
-            facts = Facts(offset, len(letters), 0, None, None, None, chunk.read)
-            yield Piece(facts, Wanted(None, letters))
+            facts = RunOfRecords(offset, len(letters), 0, None, None, None, chunk.read)
+            yield Piece(facts, WantedRecords(None, letters))
             return
         times = self.event_times(records)
         cuts = _late_from(times, allowed_disorder_ms)
@@ -144,17 +146,17 @@ class RecordedEvents:
 
     def _piece(
         self, offset: int, records: KafkaRecords, times: I64, letters: list[DeadLetter], read: int
-    ) -> Piece[Wanted]:
+    ) -> Piece[WantedRecords]:
         least, newest = _bounds(times)
         if not self.window.is_all:
             start, end = self.window
             inside = np.flatnonzero((times == NO_TIME) | ((times >= start) & (times < end)))
             records, times = records.take(inside), times[inside]
         rows, size = len(letters) + len(records), int(records.sizes.sum())
-        facts = Facts(offset, rows, size, least, newest, _bounds(times)[1], read)
-        return Piece(facts, Wanted(records if len(records) else None, letters))
+        facts = RunOfRecords(offset, rows, size, least, newest, _bounds(times)[1], read)
+        return Piece(facts, WantedRecords(records if len(records) else None, letters))
 
-    def _lanes(self, settings: RunSettings) -> list[Lane[Wanted]]:
+    def _lanes(self, settings: RunSettings) -> list[Lane[WantedRecords]]:
         """The recordings, each with the least time that it begins with, which its first records
         have: they are kept until it is their turn, or read again where they are many."""
         lanes = []
@@ -169,7 +171,7 @@ class RecordedEvents:
             size = 0 if records is None else len(records.value.data)
             if still_open < _MOST_OPEN and waiting + size <= _BYTES_WAITING:
                 waiting += size
-                rest: Iterator[Piece[Wanted]] = pieces
+                rest: Iterator[Piece[WantedRecords]] = pieces
                 if begun.facts.read >= each.size:
                     # Nothing more is in it, and so it is closed.
                     rest = iter([*pieces])

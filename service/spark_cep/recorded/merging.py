@@ -30,7 +30,7 @@ _MOST_CUTS = 200
 AtEnd = Literal["wait", "decide"]
 
 
-class Facts(NamedTuple):
+class RunOfRecords(NamedTuple):
     """Numbers about some records of a recording that follow one another. ``offset``: of the first
     one; ``rows``: those that are wanted, and those that cannot be read; ``size``: bytes of the
     wanted ones; ``least``, ``newest``: event times of all, ``None`` where none has one;
@@ -53,7 +53,7 @@ Content = TypeVar("Content")
 class Piece(Generic[Content]):
     """Some records of a recording, as ``content``."""
 
-    facts: Facts
+    facts: RunOfRecords
     content: Content
 
 

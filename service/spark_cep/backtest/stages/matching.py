@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from spark_cep.backtest.replay import OpenMatches, ReplayedBatch, make_ready
-from spark_cep.backtest.stages.reading import Letters, Packet, Place, Reading, Told
+from spark_cep.backtest.stages.reading import Letters, Packet, PiecePlace, Reading, Told
 from spark_cep.backtest.tallies import tallies_of
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
@@ -37,17 +37,17 @@ class BatchPlan(NamedTuple):
     read: int
 
     @classmethod
-    def of(cls, batch: MergedBatch[Place]) -> BatchPlan:
+    def of(cls, batch: MergedBatch[PiecePlace]) -> BatchPlan:
         """The batch without its pieces."""
         return cls(batch.watermark, batch.newest, batch.rows, batch.read)
 
 
 #: Number of a batch, task, place of the piece, number in it.
-_Key = tuple[int, int, Place, int]
+_Key = tuple[int, int, PiecePlace, int]
 
 
 @dataclass(frozen=True)
-class Matching:
+class MatchStage:
     """The second stage, as its tasks need it. ``batch_of``: the number of the batch of each piece;
     ``keeps_results``: results are wanted, not only counted."""
 
@@ -56,7 +56,7 @@ class Matching:
     settings: RunSettings
     tasks: int
     batches: Sequence[BatchPlan]
-    batch_of: Mapping[Place, int]
+    batch_of: Mapping[PiecePlace, int]
     keeps_results: bool
 
     def keyed(
@@ -146,7 +146,7 @@ class _PacketInputs:
 
 def matching_of(
     reading: Reading, told: Iterable[Told], at_end: AtEnd, tasks: int, keeps_results: bool
-) -> Matching:
+) -> MatchStage:
     """The second stage for all pieces of the first, merged as one process would."""
     by_recording: defaultdict[int, list[Told]] = defaultdict(list)
     for each in told:
@@ -158,9 +158,11 @@ def matching_of(
         first = mine[0].facts.least if mine else None
         lanes.append(Lane(pieces, recording.size, first))
     batches: list[BatchPlan] = []
-    batch_of: dict[Place, int] = {}
+    batch_of: dict[PiecePlace, int] = {}
     for batch in merged(lanes, reading.settings, at_end):
         batch_of.update((piece.content, len(batches)) for piece in batch.pieces)
         batches.append(BatchPlan.of(batch))
     inputs = reading.events.inputs(reading.settings.key_groups)
-    return Matching(inputs, reading.plan, reading.settings, tasks, batches, batch_of, keeps_results)
+    return MatchStage(
+        inputs, reading.plan, reading.settings, tasks, batches, batch_of, keeps_results
+    )

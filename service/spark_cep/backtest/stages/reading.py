@@ -17,7 +17,7 @@ from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.recorded.events import RecordedEvents
-from spark_cep.recorded.merging import Facts
+from spark_cep.recorded.merging import RunOfRecords
 from spark_cep.recorded.recording import Recording
 from spark_cep.rules.plans import plan_of
 from spark_cep.runner.batch import RunSettings
@@ -26,7 +26,7 @@ from spark_cep.runner.batch import RunSettings
 _PARTS_PER_TASK = 4
 
 
-class Place(NamedTuple):
+class PiecePlace(NamedTuple):
     """The place of a piece: the number of its recording, and its first offset."""
 
     recording: int
@@ -37,7 +37,7 @@ class Packet(NamedTuple):
     """A packet of a piece, for the task of the second stage that has its keys; ``number``: among
     those of the piece."""
 
-    place: Place
+    place: PiecePlace
     task: int
     number: int
     kind: int
@@ -47,15 +47,15 @@ class Packet(NamedTuple):
 class Letters(NamedTuple):
     """Dead letters of a piece."""
 
-    place: Place
+    place: PiecePlace
     letters: list[DeadLetter]
 
 
 class Told(NamedTuple):
     """The numbers about a piece."""
 
-    place: Place
-    facts: Facts
+    place: PiecePlace
+    facts: RunOfRecords
 
 
 class Failed(NamedTuple):
@@ -72,7 +72,7 @@ class Failed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class RecordingPart:
     """A part of the recording of this number; ``is_whole``: it has no others."""
 
     recording: int
@@ -89,14 +89,14 @@ class Reading:
     plan: str
     settings: RunSettings
 
-    def packed(self, parts: Iterable[Part]) -> Iterator[Packet | Letters | Told | Failed]:
+    def packed(self, parts: Iterable[RecordingPart]) -> Iterator[Packet | Letters | Told | Failed]:
         """The pieces of these parts: packets, dead letters, and numbers."""
         packer = self.events.inputs(self.settings.key_groups).packer(plan_of(self.plan))
         try:
             for part in parts:
                 newest = BEGINNING
                 for piece in self.events.pieces(part.of, self.settings):
-                    place = Place(part.recording, piece.facts.offset)
+                    place = PiecePlace(part.recording, piece.facts.offset)
                     letters, number = [*piece.content.letters], 0
                     properties = TaskProperties(LAST_TIME, self._late_until(part, newest))
                     records = filter(None, [piece.content.records])
@@ -113,7 +113,7 @@ class Reading:
         except (SparkCepError, NewSchemasError) as error:
             yield Failed(type(error), str(error))
 
-    def _late_until(self, part: Part, newest: int) -> int | None:
+    def _late_until(self, part: RecordingPart, newest: int) -> int | None:
         """The event time after which no event of the next piece is late, whatever other recordings
         have: this one holds the watermark back itself."""
         if self.settings.watermark == "maximum" or not part.is_whole:
@@ -121,17 +121,19 @@ class Reading:
         return max(BEGINNING, newest - self.settings.allowed_disorder_ms - 1)
 
 
-def shares_of(recordings: Sequence[Recording], tasks: int) -> list[list[Part]]:
+def shares_of(recordings: Sequence[Recording], tasks: int) -> list[list[RecordingPart]]:
     """The input in shares of about one size: large recordings are cut into parts, small ones are
     put together."""
     count = tasks * _PARTS_PER_TASK
     most = max(1, sum(each.size for each in recordings) // count)
-    parts: list[tuple[int, Part]] = []
+    parts: list[tuple[int, RecordingPart]] = []
     for number, each in enumerate(recordings):
         several = each.parts(min(tasks, max(1, each.size // most)))
         is_whole = len(several) == 1
-        parts += [(each.size // len(several), Part(number, one, is_whole)) for one in several]
-    shares: list[list[Part]] = [[] for _ in range(max(1, min(count, len(parts))))]
+        parts += [
+            (each.size // len(several), RecordingPart(number, one, is_whole)) for one in several
+        ]
+    shares: list[list[RecordingPart]] = [[] for _ in range(max(1, min(count, len(parts))))]
     sizes = [0] * len(shares)
     for size, part in sorted(parts, key=lambda each: -each[0]):
         least = sizes.index(min(sizes))

@@ -17,7 +17,7 @@ from spark_cep.durations import format_duration
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)?")
 
 
-class Line(NamedTuple):
+class ResultLine(NamedTuple):
     """One output record for people."""
 
     kind: str
@@ -30,7 +30,7 @@ class Line(NamedTuple):
         return f"{self.kind:<11}  {self.origin:<14}  {self.key:<7}  {self.story}"
 
 
-class Shown(Protocol):
+class ShownRecord(Protocol):
     """An output record: its ``kind`` (match, match row, timeout, late, dead letter), Kafka's key as
     text, the decoded value, and headers as texts. Times in the value are datetimes, or milliseconds
     since 1970."""
@@ -52,22 +52,22 @@ class Shown(Protocol):
         """The headers."""
 
 
-def line(record: Shown) -> Line:
+def line(record: ShownRecord) -> ResultLine:
     """The line of an output record."""
     value = record.value
     if record.kind == "late":
         time = int(record.headers[EVENT_TIME_HEADER])
         behind = int(record.headers[WATERMARK_HEADER]) - time
         story = f"{clock(time)} came {_rounded(behind)} after the watermark: {_content(value)}"
-        return Line("late", record.headers[TOPIC_HEADER], record.key or "-", story)
+        return ResultLine("late", record.headers[TOPIC_HEADER], record.key or "-", story)
     if record.kind == "dead letter":
         place = f"partition {value['partition']}, offset {value['offset']}"
         story = f"{value['reason']} ({place}): {value['detail']}"
-        return Line("dead letter", value["topic"], record.key or "-", story)
+        return ResultLine("dead letter", value["topic"], record.key or "-", story)
     if record.kind == "match row":
         variable = value["variable"] or "no variable"
         story = f"row {value['row']}, {variable} {clock(value['time'])}"
-        return Line(
+        return ResultLine(
             "match row", value["rule_id"], value["key"] or "-", _with(story, value["columns"])
         )
     parts = [_step(step) for step in value["steps"]]
@@ -77,10 +77,10 @@ def line(record: Shown) -> Line:
     elif value["time"] > _last(value["steps"]):
         parts.append(f"nothing more by {clock(value['time'])}")
     story = _with(", ".join(parts), value["measures"])
-    return Line(record.kind, value["rule_id"], value["key"] or "-", story)
+    return ResultLine(record.kind, value["rule_id"], value["key"] or "-", story)
 
 
-def moment(record: Shown) -> datetime | None:
+def moment(record: ShownRecord) -> datetime | None:
     """The time of an output record: that at which it was decided, in event time; of a dead letter
     that at which it was written, if it was."""
     if record.kind == "late":

@@ -8,7 +8,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from spark_cep.cli.job.result_line import Shown, line, moment
+from spark_cep.cli.job.result_line import ShownRecord, line, moment
 from spark_cep.codecs.output.outputs import EVENT_TIME_HEADER, WATERMARK_HEADER
 from spark_cep.durations import DurationError, parse_duration
 from spark_cep.errors import ConfigurationError, printable, shortened
@@ -56,7 +56,7 @@ def text_line(arrival: Arrival, *, colour: bool) -> str:
         return _coloured(f"{arrival.kind:<11}  {_other(arrival)}", arrival.kind, "", colour=colour)
 
 
-def result_text(record: Shown, *, colour: bool, shadow: bool = False) -> str:
+def result_text(record: ShownRecord, *, colour: bool, shadow: bool = False) -> str:
     """A line for people: the time of the result, its kind, rule, key and story."""
     text = line(record).text()
     at = moment(record)

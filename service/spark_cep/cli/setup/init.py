@@ -17,7 +17,7 @@ from spark_cep.cli.terminal import note
 from spark_cep.errors import ConfigurationError, SchemaError
 
 if TYPE_CHECKING:
-    from spark_cep.cli.setup.project import Place
+    from spark_cep.cli.setup.project import KafkaPlace
     from spark_cep.cli.setup.sample import Sample
     from spark_cep.config import Settings
 
@@ -59,7 +59,7 @@ def init(
     their schema, Kafka for this machine (compose.yaml) and a workflow for CI. No file that is there
     is touched. A login to Kafka is taken from SPARK_CEP__KAFKA__SECURITY__USERNAME and the like."""
     from spark_cep.cli.setup.first_rule import first_rule
-    from spark_cep.cli.setup.project import CONFIG, RULE, Place, schema_file, write_files
+    from spark_cep.cli.setup.project import CONFIG, RULE, KafkaPlace, schema_file, write_files
     from spark_cep.cli.setup.sample import sample_of_files
 
     if topic is not None and (files or schema or event_time):
@@ -68,13 +68,13 @@ def init(
         # All files, or none of them.
         made = Path(stack.enter_context(TemporaryDirectory(prefix="spark-cep-init-")))
         if topic is not None:
-            sample, place = _of_topic(Place(servers, registry, topic), made, stack)
+            sample, place = _of_topic(KafkaPlace(servers, registry, topic), made, stack)
             source = f"topic {topic}"
         else:
             given = files or [_write_own_events(made)]
             sample = sample_of_files(given, schema or (), event_time or ())
             is_json = any(each in _JSON for each in Path(given[0]).suffixes)
-            place = Place(servers, registry, is_json=is_json)
+            place = KafkaPlace(servers, registry, is_json=is_json)
             source = ", ".join(Path(each).name for each in given)
         for each in sample.recorded.notes if files else ():
             note(each)
@@ -98,7 +98,7 @@ def init(
         note(f"next: {line}")
 
 
-def _of_topic(place: Place, made: Path, stack: ExitStack) -> tuple[Sample, Place]:
+def _of_topic(place: KafkaPlace, made: Path, stack: ExitStack) -> tuple[Sample, KafkaPlace]:
     """Look at a topic by settings as they will be written, and the environment. Records in JSON
     need no schema in the registry."""
     from spark_cep.cli.setup.project import CONFIG, config_text, schema_file

@@ -107,7 +107,7 @@ jobs:
 
 
 @dataclass(frozen=True)
-class Place:
+class KafkaPlace:
     """The Kafka cluster, registry and topic of the settings, and the format of its records."""
 
     servers: str = "localhost:9092"
@@ -116,7 +116,7 @@ class Place:
     is_json: bool = False
 
 
-def config_text(place: Place, name: str, details: Mapping[str, str]) -> str:
+def config_text(place: KafkaPlace, name: str, details: Mapping[str, str]) -> str:
     """The settings; ``details``: of the input ``name``, besides its topic."""
     lines = "".join(f"    {setting}: {value}\n" for setting, value in details.items())
     return _CONFIG.format(
@@ -134,7 +134,7 @@ def schema_file(name: str) -> str:
 
 
 def write_files(
-    folder: Path, sample: Sample, rule: FirstRule, place: Place, *, compose: bool
+    folder: Path, sample: Sample, rule: FirstRule, place: KafkaPlace, *, compose: bool
 ) -> list[str]:
     """Write all files of a job into an empty folder; returns their names. The test expects what
     the rule finds."""
@@ -157,7 +157,7 @@ def write_files(
     return list(texts)
 
 
-def _details(sample: Sample, place: Place, schema: str) -> dict[str, str]:
+def _details(sample: Sample, place: KafkaPlace, schema: str) -> dict[str, str]:
     column, unit = sample.event_time
     details = {"format": "json"} if place.is_json else {}
     if column != KAFKA_TIMESTAMP:

@@ -81,9 +81,9 @@ def from_json_schema(
     documents = {"": _document(text, origin)}
     for name, each in (references or {}).items():
         documents[name] = _document(each, f"{origin}, reference {name!r}")
-    reading = _Reading(origin, documents)
+    reading = _SchemaReading(origin, documents)
     try:
-        root, at = reading.resolved(documents[""], _At("", "", 0))
+        root, at = reading.resolved(documents[""], _SchemaPlace("", "", 0))
     except _LeftOutError as why:
         raise SchemaError(f"{origin}: {why}") from None
     title = root.get("title")
@@ -109,16 +109,18 @@ def _document(text: str, origin: str) -> Mapping[str, Any]:
     return found
 
 
-class _At(NamedTuple):
+class _SchemaPlace(NamedTuple):
     """The place of a part of a schema: its document, the path of the property, its depth."""
 
     document: str
     path: str
     depth: int
 
-    def below(self, name: str) -> _At:
+    def below(self, name: str) -> _SchemaPlace:
         """A part inside."""
-        return _At(self.document, f"{self.path}.{name}" if self.path else name, self.depth + 1)
+        return _SchemaPlace(
+            self.document, f"{self.path}.{name}" if self.path else name, self.depth + 1
+        )
 
 
 class _LeftOutError(Exception):
@@ -126,7 +128,7 @@ class _LeftOutError(Exception):
 
 
 @dataclass
-class _Reading:
+class _SchemaReading:
     origin: str
     documents: Mapping[str, Mapping[str, Any]]
     left_out: list[str] = field(default_factory=list)
@@ -135,12 +137,14 @@ class _Reading:
     _open: list[tuple[str, str]] = field(default_factory=list)
     _parts: int = 0
 
-    def record(self, schema: Mapping[str, Any], at: _At, name: str) -> dict[str, Any]:
+    def record(self, schema: Mapping[str, Any], at: _SchemaPlace, name: str) -> dict[str, Any]:
         """The record of an object with properties."""
         self._records.add(name)
         return {"type": "record", "name": name, "fields": [*self._fields(schema, at, name)]}
 
-    def _fields(self, schema: Mapping[str, Any], at: _At, record: str) -> Iterator[dict[str, Any]]:
+    def _fields(
+        self, schema: Mapping[str, Any], at: _SchemaPlace, record: str
+    ) -> Iterator[dict[str, Any]]:
         required = schema.get("required", [])
         properties = schema["properties"]
         if not isinstance(properties, Mapping) or not isinstance(required, list):
@@ -165,7 +169,7 @@ class _Reading:
             absent = {} if given in required else {"default": None}
             yield {"name": name, "type": node, **aliases, **absent}
 
-    def resolved(self, schema: Any, at: _At) -> tuple[Mapping[str, Any], _At]:
+    def resolved(self, schema: Any, at: _SchemaPlace) -> tuple[Mapping[str, Any], _SchemaPlace]:
         """A schema, behind its references, with its ``allOf`` merged into it."""
         for _ in range(_DEEPEST):
             if schema is True or not isinstance(schema, Mapping):
@@ -191,7 +195,7 @@ class _Reading:
             schema = merged
         raise SchemaError(f"{self.origin}: {at.path or 'the schema'}: references in a circle")
 
-    def _referred(self, reference: str, at: _At) -> tuple[Any, _At]:
+    def _referred(self, reference: str, at: _SchemaPlace) -> tuple[Any, _SchemaPlace]:
         document, _, pointer = reference.partition("#")
         document = document or at.document
         if document not in self.documents:
@@ -208,7 +212,7 @@ class _Reading:
             found = found[name]
         return found, at._replace(document=document)
 
-    def _type(self, part: Any, at: _At, name: str) -> tuple[Node, bool]:
+    def _type(self, part: Any, at: _SchemaPlace, name: str) -> tuple[Node, bool]:
         """The type of a property, and whether it may be NULL."""
         self._parts += 1
         if self._parts > _MOST_PARTS:
@@ -227,7 +231,7 @@ class _Reading:
         finally:
             self._open.pop()
 
-    def _resolved_type(self, part: Any, at: _At, name: str) -> tuple[Node, bool]:
+    def _resolved_type(self, part: Any, at: _SchemaPlace, name: str) -> tuple[Node, bool]:
         if at.depth > _DEEPEST:
             raise _LeftOutError(f"it nests more than {_DEEPEST} levels deep")
         schema, at = self.resolved(part, at)
@@ -262,7 +266,7 @@ class _Reading:
             )
         )
 
-    def _one_of(self, options: list[Any], at: _At, name: str) -> tuple[Node, bool]:
+    def _one_of(self, options: list[Any], at: _SchemaPlace, name: str) -> tuple[Node, bool]:
         found: list[Node] = []
         nullable = False
         for each in options:
@@ -289,7 +293,7 @@ class _Reading:
             raise _LeftOutError("it is one of several types that cannot be told apart")
         return different
 
-    def _single(self, of: str, schema: Mapping[str, Any], at: _At, name: str) -> Node:
+    def _single(self, of: str, schema: Mapping[str, Any], at: _SchemaPlace, name: str) -> Node:
         if of not in (*_SCALARS, "object", "array"):
             raise SchemaError(f"{self.origin}: {at.path}: {of!r} is no type of JSON Schema")
         hints = {str(schema.get("format")), str(schema.get("connect.type"))}

@@ -127,7 +127,7 @@ def _doubles(data: NDArray[np.uint8], places: I64) -> NDArray[np.float64]:
 
 def text_layout(schema: AvroSchema, wanted: Wanted, vectors: ColumnVectors) -> TextLayout:
     """The layout of records of ``schema``, which has what is ``wanted`` and nothing else."""
-    return _Layout(schema, wanted, vectors).written()
+    return _TextProgram(schema, wanted, vectors).written()
 
 
 def prepare() -> None:
@@ -136,7 +136,7 @@ def prepare() -> None:
     text_layout(nothing, {}, ColumnVectors()).read(no_texts(), 0)
 
 
-class _Layout:
+class _TextProgram:
     def __init__(self, schema: AvroSchema, wanted: Wanted, vectors: ColumnVectors) -> None:
         self._schema, self._wanted, self._vectors = schema, wanted, vectors
         self._nodes: list[list[int]] = []

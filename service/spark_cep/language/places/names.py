@@ -10,7 +10,7 @@ from typing import Final
 
 from spark_cep.documents.places import Path
 from spark_cep.language.documents import OpenDocument
-from spark_cep.language.places.statements import Statement
+from spark_cep.language.places.statements import StatementText
 from spark_cep.pattern.several_types import AnyRecord, InputRecord
 from spark_cep.pattern.types import RecordType, SqlType, column_type
 
@@ -19,7 +19,7 @@ _OF_TYPE: Final = re.compile(r"\bof_type[\"']?\s*:\s*[\"']?([\w.]+)")
 
 
 @dataclass(frozen=True)
-class Names:
+class NamesInScope:
     """The names of one expression. ``event``: the columns of the event under test, ``steps``: those
     of each step's events; records without any where no types are known. ``by_step``: what stands
     before a dot may be a step."""
@@ -62,7 +62,7 @@ class Names:
 
 def names_in_document(
     document: OpenDocument, around: str, path: Path, values: Mapping[Path, str]
-) -> Names:
+) -> NamesInScope:
     """The names of an expression in YAML. ``around``: the text of its document; ``path``: the
     expression's; ``values``: the scalars before it."""
     inputs = [value for at, value in values.items() if at[:1] == ("events",)]
@@ -70,14 +70,14 @@ def names_in_document(
     event = AnyRecord.of(records)
     steps = {} if path[:1] == ("key",) else dict(_steps(around, records, event))
     of_type = values.get((*path[:-1], "of_type"))
-    return Names(_of_type(records, of_type, event), steps)
+    return NamesInScope(_of_type(records, of_type, event), steps)
 
 
-def names_in_statement(document: OpenDocument, statement: Statement) -> Names:
+def names_in_statement(document: OpenDocument, statement: StatementText) -> NamesInScope:
     """The names of an expression in a statement."""
     inputs = [] if statement.input is None else [statement.input]
     event = AnyRecord.of(document.records(inputs))
-    return Names(event, dict.fromkeys(statement.variables, event))
+    return NamesInScope(event, dict.fromkeys(statement.variables, event))
 
 
 def step_names(around: str) -> list[str]:

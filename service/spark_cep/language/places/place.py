@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from spark_cep.documents.places import Path
-from spark_cep.language.answers import Position, Range
+from spark_cep.language.answers import TextPosition, TextRange
 from spark_cep.language.documents import Language, OpenDocument
 from spark_cep.language.places.cursor import Cursor, cursor_at
-from spark_cep.language.places.names import Names, names_in_document, names_in_statement
-from spark_cep.language.places.statements import Statement, statement_at
+from spark_cep.language.places.names import NamesInScope, names_in_document, names_in_statement
+from spark_cep.language.places.statements import StatementText, statement_at
 from spark_cep.pattern.checks.sql_rule import PATH as STATEMENT
 from spark_cep.pattern.document.sql_file import divided
 
@@ -20,19 +20,19 @@ _CONDITIONS: Final = ("where", "until")
 
 
 @dataclass(frozen=True)
-class Place:
+class CursorPlace:
     """The surroundings of a position. ``around``: the text of the YAML document, or of the file
     with a statement, that it is in; ``names``: of the expression that it is in, ``statement``: the
     statement; ``None`` where it is in none."""
 
-    position: Position
+    position: TextPosition
     cursor: Cursor
     around: str
-    names: Names | None = None
-    statement: Statement | None = None
+    names: NamesInScope | None = None
+    statement: StatementText | None = None
 
 
-def place_at(document: OpenDocument, position: Position) -> Place | None:
+def place_at(document: OpenDocument, position: TextPosition) -> CursorPlace | None:
     """The place of a position; ``None`` where it is in no value and no key."""
     if document.language is Language.SQL:
         return _in_sql_file(document, position)
@@ -50,12 +50,12 @@ def document_around(text: str, offset: int) -> str:
 
 
 def _in_yaml(
-    document: OpenDocument, position: Position, text: str, offset: int, around: str
-) -> Place | None:
+    document: OpenDocument, position: TextPosition, text: str, offset: int, around: str
+) -> CursorPlace | None:
     cursor = cursor_at(text, offset)
     if cursor is None:
         return None
-    place = Place(position, cursor, around)
+    place = CursorPlace(position, cursor, around)
     if cursor.is_key or document.language in (Language.CASES, Language.SETTINGS):
         return place
     if cursor.path == STATEMENT:
@@ -67,7 +67,7 @@ def _in_yaml(
     return place
 
 
-def _in_sql_file(document: OpenDocument, position: Position) -> Place | None:
+def _in_sql_file(document: OpenDocument, position: TextPosition) -> CursorPlace | None:
     fields, begins = divided(document.text)
     if position.line < begins:
         line = document.lines[min(position.line, len(document.lines) - 1)]
@@ -75,12 +75,12 @@ def _in_sql_file(document: OpenDocument, position: Position) -> Place | None:
             return None
         inside = replace(document, text=fields)
         return _in_yaml(document, position, fields, inside.offset(position), document.text)
-    start = document.offset(Position(begins, 0))
+    start = document.offset(TextPosition(begins, 0))
     text, offset = document.text[start:], document.offset(position) - start
     statement = statement_at(text, offset)
     cursor = Cursor(STATEMENT, False, False, text, offset, False, {}, ())
     names = names_in_statement(document, statement)
-    return Place(position, cursor, document.text, names, statement)
+    return CursorPlace(position, cursor, document.text, names, statement)
 
 
 def is_expression(path: Path) -> bool:
@@ -89,7 +89,7 @@ def is_expression(path: Path) -> bool:
     return of_step or path[:1] == ("key",) or path[:-1] == ("emit", "measures")
 
 
-def word_around(document: OpenDocument, position: Position, more: str = "") -> Range:
+def word_around(document: OpenDocument, position: TextPosition, more: str = "") -> TextRange:
     """The word that a position is in or touches: letters, digits, ``_`` and ``more``."""
     line = document.lines[min(max(position.line, 0), len(document.lines) - 1)]
     start = end = min(max(position.column, 0), len(line))
@@ -98,7 +98,7 @@ def word_around(document: OpenDocument, position: Position, more: str = "") -> R
     while end < len(line) and _is_of_word(line[end], more):
         end += 1
     number = min(max(position.line, 0), len(document.lines) - 1)
-    return Range(Position(number, start), Position(number, end))
+    return TextRange(TextPosition(number, start), TextPosition(number, end))
 
 
 def _is_of_word(character: str, more: str) -> bool:

@@ -44,7 +44,7 @@ _BEGINNINGS: Final = {word: rest.split(" ")[0] for word, rest in CLAUSES}
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SqlToken:
     """A piece of a text in SQL: its kind (``text``, ``comment``, ``quoted``, ``word``, ``number``,
     ``sign``), its characters and where they begin. ``is_open``: a text that no quote ends."""
 
@@ -59,10 +59,10 @@ class Token:
         return self.start + len(self.text)
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[SqlToken]:
     """The pieces of a text, without blanks."""
     return [
-        Token(found.lastgroup or "sign", found[0], found.start(), _is_open(found))
+        SqlToken(found.lastgroup or "sign", found[0], found.start(), _is_open(found))
         for found in _TOKEN.finditer(text)
         if found.lastgroup != "blank"
     ]
@@ -76,7 +76,7 @@ def _is_open(found: re.Match[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatementText:
     """A statement, as far as it is written. ``clause``: the one that a place in it is in, empty
     before the first; ``in_pattern``: the place is within the brackets of PATTERN."""
 
@@ -87,7 +87,7 @@ class Statement:
     input: str | None
 
 
-def statement_at(text: str, offset: int) -> Statement:
+def statement_at(text: str, offset: int) -> StatementText:
     """The statement, and the clause that a place in it is in."""
     code = _without_texts(text)
     pattern = _PATTERN.search(code)
@@ -98,7 +98,7 @@ def statement_at(text: str, offset: int) -> Statement:
     source = _INPUT.search(code)
     clause, begins = _clause(tokens(text[:offset]))
     opened = code.count("(", begins, offset) > code.count(")", begins, offset)
-    return Statement(
+    return StatementText(
         clause,
         clause == "PATTERN" and opened,
         tuple(variables),
@@ -107,13 +107,13 @@ def statement_at(text: str, offset: int) -> Statement:
     )
 
 
-def definitions(text: str) -> list[Token]:
+def definitions(text: str) -> list[SqlToken]:
     """The names of the variables that DEFINE gives conditions, where they stand."""
     code = _without_texts(text)
-    return [Token("word", found[1], found.start(1)) for found in _DEFINED.finditer(code)]
+    return [SqlToken("word", found[1], found.start(1)) for found in _DEFINED.finditer(code)]
 
 
-def _clause(before: list[Token]) -> tuple[str, int]:
+def _clause(before: list[SqlToken]) -> tuple[str, int]:
     """The last clause that begins, and where."""
     clause, begins = "", 0
     words = [token for token in before if token.kind not in ("text", "comment")]

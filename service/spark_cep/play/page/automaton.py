@@ -10,7 +10,7 @@ from nicegui.element import Element
 
 from spark_cep.compiler.explain.drawing import Drawing
 from spark_cep.compiler.explain.mermaid_text import mermaid_states
-from spark_cep.play.view import Token
+from spark_cep.play.view import DrawnPartial
 
 # The element's package registers Mermaid, which automaton.js imports.
 _ = ui.mermaid
@@ -29,7 +29,7 @@ class Automaton(Element, component="automaton.js"):
         """Draw another automaton. What holds for the whole rule stands elsewhere."""
         self._props["drawing"] = "" if drawing is None else mermaid_states(drawing)
 
-    def place(self, tokens: Sequence[Token]) -> None:
+    def place(self, tokens: Sequence[DrawnPartial]) -> None:
         """Move the partial matches to where they stand."""
         self._props["tokens"] = [_data(each) for each in tokens]
 
@@ -38,7 +38,7 @@ class Automaton(Element, component="automaton.js"):
         self._props["dark"] = dark
 
 
-def _data(token: Token) -> dict[str, Any]:
+def _data(token: DrawnPartial) -> dict[str, Any]:
     return {
         "number": token.number,
         "places": list(token.places),

@@ -13,7 +13,7 @@ from typing import Any, Final
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from spark_cep.play.trial import Row, RowKind
+from spark_cep.play.trial import RowKind, TrialRow
 from spark_cep.play.view import RowResult, TrialProblem
 
 _CELL: Final = "c"
@@ -27,7 +27,7 @@ _STATES: Final = {
 _OPTIONAL: Final = ("name", "input", "of_type")
 
 
-class EventTable:
+class EventGrid:
     """The table.
 
     Args:
@@ -37,7 +37,7 @@ class EventTable:
 
     def __init__(self, changed: Callable[[], None], pointed: Callable[[int], None]) -> None:
         self._changed, self._pointed = changed, pointed
-        self.rows: list[Row] = []
+        self.rows: list[TrialRow] = []
         self.columns: list[str] = []
         self._results: Mapping[int, RowResult] = {}
         self._wrong: Mapping[int, str] = {}
@@ -46,7 +46,7 @@ class EventTable:
         self.grid.on("cellValueChanged", self._edited)
         self.grid.on("cellFocused", self._focused)
 
-    def set(self, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    def set(self, rows: Sequence[TrialRow], columns: Sequence[str]) -> None:
         """Show other rows, with these columns."""
         self.rows, self.columns = list(rows), list(dict.fromkeys(columns))
         self._results, self._wrong, self._now = {}, {}, None
@@ -60,12 +60,12 @@ class EventTable:
 
     def add(self, kind: RowKind) -> None:
         """Add a row at the end: an event like the one before it, ten seconds later."""
-        before = next((row for row in reversed(self.rows) if row.kind is RowKind.EVENT), Row())
+        before = next((row for row in reversed(self.rows) if row.kind is RowKind.EVENT), TrialRow())
         if kind is RowKind.EVENT:
             self.rows.append(replace(before, at="+10 s" if self.rows else "0 s", name=""))
         else:
             at = "+1 minute" if kind in (RowKind.CLOCK, RowKind.WATERMARK) else ""
-            self.rows.append(Row(kind, at))
+            self.rows.append(TrialRow(kind, at))
         self._show_all()
         self.grid.run_grid_method("ensureIndexVisible", len(self.rows) - 1)
         self._changed()

@@ -13,11 +13,11 @@ from nicegui import background_tasks, ui
 from nicegui.events import MultiUploadEventArguments
 
 from spark_cep.errors import ConfigurationError
-from spark_cep.language.answers import Completion, Hover, Position, Severity
+from spark_cep.language.answers import Completion, Hover, Severity, TextPosition
 from spark_cep.play.assisting import completions_at, hover_at, problems_in
 from spark_cep.play.given_files import MOST_BYTES, GivenFile
 from spark_cep.play.opening import opened
-from spark_cep.play.page.event_table import EventTable
+from spark_cep.play.page.event_table import EventGrid
 from spark_cep.play.page.problem_list import ProblemList
 from spark_cep.play.page.rule_editor import RuleEditor
 from spark_cep.play.page.settings_menu import SettingsMenu
@@ -26,7 +26,7 @@ from spark_cep.play.page.timeline import Timeline, legend
 from spark_cep.play.running import played
 from spark_cep.play.sharing import shared
 from spark_cep.play.trial import MOST_TEXT, OF_ALL, RowKind, Trial
-from spark_cep.play.view import Frame, Played, TrialProblem
+from spark_cep.play.view import KeyMoment, Played, TrialProblem
 from spark_cep.play.worker import TooSlowError, Worker
 
 #: A person types; what is typed is run once there is a pause.
@@ -117,7 +117,7 @@ class Page:
                 self._bar_button("delete_outline", "delete", self._delete)
                 ui.space()
                 self._settings = SettingsMenu(self._new_settings)
-            self._table = EventTable(self._new_rows, self._pointed)
+            self._table = EventGrid(self._new_rows, self._pointed)
 
     def _right(self) -> None:
         self._stepper = Stepper(self._moved)
@@ -168,7 +168,7 @@ class Page:
     def _pointed(self, row: int) -> None:
         self._stepper.go_to_row(row)
 
-    def _editor_go_to(self, position: Position) -> None:
+    def _editor_go_to(self, position: TextPosition) -> None:
         self._editor.go_to(position)
 
     async def _ask_for_column(self) -> None:
@@ -197,11 +197,11 @@ class Page:
             content, name = _packed(files), name.rpartition(".")[0] + ".zip"
         ui.download.content(content, name)
 
-    async def _complete(self, at: Position) -> list[Completion]:
+    async def _complete(self, at: TextPosition) -> list[Completion]:
         trial = self._trial
         return await self._done(self._workers.checking, completions_at, trial, at, quiet=True) or []
 
-    async def _explain(self, at: Position) -> Hover | None:
+    async def _explain(self, at: TextPosition) -> Hover | None:
         trial = self._trial
         found: Hover | None
         found = await self._done(self._workers.checking, hover_at, trial, at, quiet=True)
@@ -307,7 +307,7 @@ class Page:
         ]
         self._counts.set_text(", ".join(said) or ("no match" if result.frames else ""))
 
-    def _moved(self, frame: Frame | None) -> None:
+    def _moved(self, frame: KeyMoment | None) -> None:
         self._timeline.point(frame)
         self._table.point(None if frame is None else frame.row)
 

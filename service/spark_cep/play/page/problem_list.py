@@ -7,7 +7,7 @@ from typing import Final
 
 from nicegui import ui
 
-from spark_cep.language.answers import Diagnostic, Position
+from spark_cep.language.answers import Diagnostic, TextPosition
 from spark_cep.play.view import TrialProblem
 
 _MOST: Final = 30
@@ -16,7 +16,7 @@ _MOST: Final = 30
 class ProblemList:
     """The list. ``go_to`` is called with the place in the rule that a person clicks at."""
 
-    def __init__(self, go_to: Callable[[Position], None]) -> None:
+    def __init__(self, go_to: Callable[[TextPosition], None]) -> None:
         self._go_to = go_to
         self._box = ui.element("div").classes("play-problems")
         self._box.set_visibility(False)

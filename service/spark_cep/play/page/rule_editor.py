@@ -10,19 +10,19 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from spark_cep.language.answers import Completion, Diagnostic, Hover, Kind, Position
+from spark_cep.language.answers import Completion, Diagnostic, Hover, NameKind, TextPosition
 
 _TYPES: Final = {
-    Kind.KEY: "property",
-    Kind.VALUE: "enum",
-    Kind.COLUMN: "variable",
-    Kind.STEP: "class",
-    Kind.FUNCTION: "function",
-    Kind.KEYWORD: "keyword",
-    Kind.UNIT: "constant",
+    NameKind.KEY: "property",
+    NameKind.VALUE: "enum",
+    NameKind.COLUMN: "variable",
+    NameKind.STEP: "class",
+    NameKind.FUNCTION: "function",
+    NameKind.KEYWORD: "keyword",
+    NameKind.UNIT: "constant",
 }
-Complete = Callable[[Position], Awaitable[Sequence[Completion]]]
-Explain = Callable[[Position], Awaitable[Hover | None]]
+Complete = Callable[[TextPosition], Awaitable[Sequence[Completion]]]
+Explain = Callable[[TextPosition], Awaitable[Hover | None]]
 
 
 class RuleEditor:
@@ -57,7 +57,7 @@ class RuleEditor:
         """Underline these problems."""
         self._assistance.run_method("show", [_problem(each) for each in problems])
 
-    def go_to(self, position: Position) -> None:
+    def go_to(self, position: TextPosition) -> None:
         """Put the cursor there."""
         self._assistance.run_method("goTo", list(position))
 
@@ -77,7 +77,7 @@ class _Assistance(Element, component="assistance.js"):
         self.on("ask", self._answer)
 
     async def _answer(self, event: GenericEventArguments) -> None:
-        at = Position(*event.args["position"])
+        at = TextPosition(*event.args["position"])
         found: Any
         if event.args["kind"] == "complete":
             found = [_completion(each) for each in await self._complete(at)]

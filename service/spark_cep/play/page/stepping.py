@@ -8,7 +8,7 @@ from typing import Final
 from nicegui import ui
 
 from spark_cep.play.page.automaton import Automaton
-from spark_cep.play.view import Fate, Frame, Played, Token
+from spark_cep.play.view import DrawnPartial, Fate, KeyMoment, Played
 
 _ALL: Final = "all keys"
 _NO_KEY: Final = "(no key)"
@@ -22,7 +22,7 @@ class Stepper:
         moved: Is called with the frame that is shown.
     """
 
-    def __init__(self, moved: Callable[[Frame | None], None]) -> None:
+    def __init__(self, moved: Callable[[KeyMoment | None], None]) -> None:
         self._moved = moved
         self._played = Played()
         self._at: int | None = None
@@ -70,7 +70,7 @@ class Stepper:
         self.go(next(same, next(iter(self._places), None)))
 
     @property
-    def frame(self) -> Frame | None:
+    def frame(self) -> KeyMoment | None:
         """The event or deadline at hand."""
         return None if self._at is None else self._played.frames[self._at]
 
@@ -133,17 +133,17 @@ class Stepper:
         self._list(() if frame is None else frame.tokens)
         self._moved(frame)
 
-    def _lines(self, frame: Frame) -> list[str]:
+    def _lines(self, frame: KeyMoment) -> list[str]:
         lines = list(frame.lines)
         if frame is self._last_of_key(frame):
             verdict = (self._played.verdicts or {}).get(frame.key, ())
             lines += ["", *verdict] if verdict else []
         return lines
 
-    def _last_of_key(self, frame: Frame) -> Frame:
+    def _last_of_key(self, frame: KeyMoment) -> KeyMoment:
         return next(each for each in reversed(self._played.frames) if each.key == frame.key)
 
-    def _list(self, tokens: tuple[Token, ...]) -> None:
+    def _list(self, tokens: tuple[DrawnPartial, ...]) -> None:
         self._partials.clear()
         with self._partials:
             for token in tokens[:_MOST_LISTED]:
@@ -155,7 +155,7 @@ class Stepper:
                 ui.label(f"and {len(tokens) - _MOST_LISTED} more")
 
 
-def _is_same(before: Frame | None, frame: Frame) -> bool:
+def _is_same(before: KeyMoment | None, frame: KeyMoment) -> bool:
     """Return whether a frame is of the same event or deadline as one of the result before."""
     here = frame.key, frame.row, frame.time
     return before is not None and here == (before.key, before.row, before.time)
@@ -169,7 +169,7 @@ def _key_text(key: str | None) -> str:
     return _NO_KEY if key is None else key
 
 
-def _title(frame: Frame | None) -> str:
+def _title(frame: KeyMoment | None) -> str:
     if frame is None:
         return "No event yet: write some into the table, or open a file"
     row = "" if frame.row is None else f"row {frame.row + 1}"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from spark_cep.play.view import Frame, Played, SpanKind, TimeSpan
+from spark_cep.play.view import KeyMoment, Played, SpanKind, TimeSpan
 
 _COLOURS: Final = {
     SpanKind.MATCH: "#2e9e6b",
@@ -51,7 +51,7 @@ class Timeline:
     def __init__(self, pointed: Callable[[int], None]) -> None:
         self._pointed = pointed
         self._played, self._start, self._dark = Played(), 0, False
-        self._frame: Frame | None = None
+        self._frame: KeyMoment | None = None
         self.chart = ui.echart({"series": []}).classes("play-timeline")
         self.chart.on("componentClick", self._clicked, ["data"])
 
@@ -65,7 +65,7 @@ class Timeline:
         self._dark = dark
         self._draw()
 
-    def point(self, frame: Frame | None) -> None:
+    def point(self, frame: KeyMoment | None) -> None:
         """Show the time of a frame."""
         self._frame = frame
         line = self._now()

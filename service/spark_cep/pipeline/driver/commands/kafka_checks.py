@@ -48,7 +48,7 @@ def release_of(requests: Mapping[str, int]) -> str | None:
 def broker_version(settings: Settings, seconds: float) -> str:
     """The release of the brokers, by the requests that they know."""
     lines: list[str] = []
-    log = _log_into(_Lines(lines))
+    log = _log_into(_CheckLines(lines))
     config = settings.kafka.admin_config() | {"debug": "feature", "log_level": 7, "logger": log}
     admin = made(lambda: AdminClient(config))
     _asked(lambda: admin.list_topics(timeout=seconds))
@@ -71,7 +71,7 @@ def _log_into(handler: logging.Handler) -> logging.Logger:
     return log
 
 
-class _Lines(logging.Handler):
+class _CheckLines(logging.Handler):
     """Keeps the texts of a log."""
 
     def __init__(self, lines: list[str]) -> None:
