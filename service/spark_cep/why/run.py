@@ -45,7 +45,7 @@ def why(
     ``batches`` on the rules are these, which ``rule`` is a version of one of; without any it runs
     from the first batch on."""
     settings = replace(settings or RunSettings(), key_groups=1, late_events="all")
-    run = _Run(rule, key, inputs, settings, learnt)
+    run = _WatchedRun(rule, key, inputs, settings, learnt)
     for each in batches:
         if isinstance(each, RuleSet):
             run.change(each)
@@ -54,7 +54,7 @@ def why(
     return run.account()
 
 
-class _Run:
+class _WatchedRun:
     """A run for the account of one version of a rule, and one key."""
 
     def __init__(

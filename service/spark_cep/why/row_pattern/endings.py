@@ -60,8 +60,8 @@ class AttemptEndings:
         return next((match_id for match_id, each in self.matched.items() if chain <= each), None)
 
     def _preferred(self, labels: Labels) -> str | None:
-        """What a way that comes before this one in the same attempt has come to, if it is
-        complete."""
+        """Describe a complete way that comes before this one in the same attempt, if there is
+        one."""
         ways = list(self.before.ways)
         if labels not in ways:
             # It was the match so far.
