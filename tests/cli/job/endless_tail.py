@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -34,6 +35,8 @@ class EndlessStream:
 
 
 if __name__ == "__main__":
+    # A shell's background jobs, tests among them, ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     stream = EndlessStream(float(sys.argv.pop()))
 
     @contextmanager
