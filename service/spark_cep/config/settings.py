@@ -157,13 +157,7 @@ def load_with_origins(path: Path | None, environ: Mapping[str, str] | None = Non
     if path is not None:
         reader.read_file(path)
     reader.read_environment()
-    problems = list(reader.problems)
-    settings = None
-    if reader.is_readable:
-        try:
-            settings = Settings.model_validate(reader.values)
-        except ValidationError as error:
-            problems += reader.explained(error)
+    settings, problems = _validated(reader)
     if settings is None or problems:
         problems.sort(key=lambda problem: problem.span.line if problem.span else 0)
         raise ConfigurationError("\n".join(rendered(problems)), problems)
@@ -176,10 +170,16 @@ def problems_of_text(path: Path, text: str) -> list[Problem]:
     reader = Reader(ROOT, path.absolute().parent, None)
     reader.read_defaults()
     reader.read_text(text, str(path))
-    problems = list(reader.problems)
-    if reader.is_readable:
-        try:
-            Settings.model_validate(reader.values)
-        except ValidationError as error:
-            problems += reader.explained(error)
+    _, problems = _validated(reader)
     return problems
+
+
+def _validated(reader: Reader) -> tuple[Settings | None, list[Problem]]:
+    """The settings that were read, where they are valid, and everything that is wrong."""
+    problems = list(reader.problems)
+    if not reader.is_readable:
+        return None, problems
+    try:
+        return Settings.model_validate(reader.values), problems
+    except ValidationError as error:
+        return None, [*problems, *reader.explained(error)]
