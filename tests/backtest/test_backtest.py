@@ -19,7 +19,7 @@ from spark_cep.recorded import merging
 from spark_cep.recorded.files import avro_files
 from spark_cep.runner.batch import BatchResults
 from spark_cep.runner.runner import Runner
-from tests.recorded.files import FORMS, RULE, START, iso, login, logins
+from tests.recorded.logins import FORMS, RULE, START, iso, login, logins
 
 ABSENT = """\
 ---

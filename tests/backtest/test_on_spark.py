@@ -21,7 +21,7 @@ from spark_cep.recorded.files import avro_files, line_files
 from spark_cep.recorded.opening import open_events
 from spark_cep.rules.rule_set import assemble
 from spark_cep.runner.batch import RunSettings
-from tests.recorded.files import FORMS, RULE, login, logins, rules
+from tests.recorded.logins import FORMS, RULE, login, logins, rules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

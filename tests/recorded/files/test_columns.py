@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_cep.recorded.opening import open_events
-from tests.recorded.files import run
+from tests.recorded.logins import run
 
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
 TYPES: dict[str, Any] = {

@@ -20,7 +20,7 @@ from spark_cep.recorded.merging import Piece
 from spark_cep.recorded.opening import open_events, window_of
 from spark_cep.recorded.recording import Recording
 from spark_cep.runner.batch import RunSettings
-from tests.recorded.files import FORMS, SCHEMA, START, iso, login, logins, rules, run
+from tests.recorded.logins import FORMS, SCHEMA, START, iso, login, logins, rules, run
 
 #: With a schema where the format has none.
 EVENTS = logins()
