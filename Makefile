@@ -222,7 +222,7 @@ $(JARS_READY): supply_chain/jars.lock.toml | $(PYTHON_READY)
 	$(PY) -m supply_chain fetch-jars bench broker registry --into $(JARS)
 	@touch $@
 
-$(CLASSES_READY): $(PYTHON_READY) service/spark_cep/pipeline/spark/class_archive.py
+$(CLASSES_READY): $(PYTHON_READY) $(addprefix service/spark_cep/pipeline/spark/,class_archive.py rehearsal.py)
 	@echo "archiving the classes that Spark's JVM loads at each start"
 	@$(PY) -m spark_cep.pipeline.spark.class_archive --into $(CLASSES)
 

@@ -6,8 +6,8 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from spark_cep.cli.job.state_text import as_json, plans_of
 from spark_cep.cli.main import app
 from spark_cep.errors import StateError
-from spark_cep.pipeline.driver.commands import state_report
 from spark_cep.pipeline.driver.commands.state_report import read_state
+from spark_cep.pipeline.spark import session
 from tests.conftest import CLASSES, ROOT
 from tests.e2e.halfway import STATE, Halfway
 from tests.e2e.stream import at
@@ -61,7 +61,9 @@ def test_one_key(
     copy = halfway.copy(tmp_path)
     config = tmp_path / "config.yaml"
     config.write_text(yaml.safe_dump(copy.scenario.document(**copy.sections())), "utf-8")
-    monkeypatch.setattr(state_report, "read_key", partial(state_report.read_key, spark=spark))
+    monkeypatch.setattr(
+        session, "LaunchedSpark", lambda _, short: SimpleNamespace(session=lambda: spark)
+    )
     settings = copy.settings()
     everything: Counter[str] = Counter()
     for key in ("k0", "k1", "absent"):

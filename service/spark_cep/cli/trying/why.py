@@ -95,17 +95,19 @@ def why(
     """Show why a rule did, or did not, match the events of a key: what each event did to each
     partial match, which part of a condition was not true, and by what partial matches ended. Runs
     the rule over the events with the job's own decoder and matcher, without Spark."""
-    from spark_cep.backtest.replay import run_settings
     from spark_cep.config import load
-    from spark_cep.recorded.opening import window_of
-    from spark_cep.rules.rule_set import RuleSet
-    from spark_cep.why.answer import Answer
-    from spark_cep.why.recorded import accounts_of
 
     settings = None if config is None else load(config)
     if still_open or checkpoint is not None:
         _show_open(settings, checkpoint, key, rule, as_json=as_json)
         return
+
+    from spark_cep.backtest.replay import run_settings
+    from spark_cep.recorded.opening import window_of
+    from spark_cep.rules.rule_set import RuleSet
+    from spark_cep.why.answer import Answer
+    from spark_cep.why.recorded import accounts_of
+
     chosen = _rule(rule, rules, settings)
     if chosen.rule.key and key is None:
         raise ConfigurationError(f"rule {chosen.rule.id} has a key: say which with --key")
@@ -159,13 +161,17 @@ def _show_open(
     as_json: bool,
 ) -> None:
     """Print the open partial matches of a key, as of the last committed batch."""
-    from spark_cep.cli.job import state_text
-    from spark_cep.pipeline.driver.commands.state_report import read_key
+    from spark_cep.pipeline.spark.session import LaunchedSpark
 
     if settings is None:
         raise ConfigurationError("--open needs the settings of the job: give --config")
     settings = settings.with_checkpoint(checkpoint)
-    report = read_key(settings, key)
+    # Java starts while the rest is imported, and ends with this process, behind the answer.
+    spark = LaunchedSpark(settings, short=True)
+    from spark_cep.cli.job import state_text
+    from spark_cep.pipeline.driver.commands.state_report import read_key
+
+    report = read_key(settings, key, spark.session())
     partials = [each for each in report.partials if rule in (None, each.rule)]
     plans = state_text.plans_of(settings, report.batch)
     if as_json:
