@@ -330,6 +330,7 @@ def test_topics_are_in_the_order_of_their_names() -> None:
         assert [taken.at for steps in match.steps.values() for taken in steps] == places
 
 
+@pytest.mark.slow
 @property_of
 @given(RULE_SETS, keyed_streams(), st.data())
 def test_any_places(rule_set: tuple[Rule, ...], records: list[Record], data: st.DataObject) -> None:

@@ -29,14 +29,14 @@ from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Condition, Partitioning, RuleSetPlan
 from spark_cep.compiler.slot_types import slot_type
-from spark_cep.event_times import KAFKA_TIMESTAMP
+from spark_cep.event_times import FIRST_TIME, KAFKA_TIMESTAMP, LAST_TIME
 from spark_cep.matcher.batch.events import SlotType
 from spark_cep.pattern.expressions import ColumnPath, Expression, bind
 from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.structure import with_columns_of
 from spark_cep.pattern.expressions.values.casting import caster
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType, scalar_type
-from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, TIME_TEXT, Decoded, Decoder
+from spark_cep.pipeline.decode.decoder import TIME_TEXT, Decoded, Decoder
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.match.event_columns import vector_of
 from spark_cep.pipeline.read.records import KafkaRecords

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spark_cep.errors import SparkCepError
+from spark_cep.event_times import LAST_TIME
 from spark_cep.model import DeadLetter
-from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
 from spark_cep.pipeline.wire.task_properties import TaskProperties

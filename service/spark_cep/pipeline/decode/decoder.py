@@ -19,7 +19,7 @@ from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read, RecordReader
 from spark_cep.columns.representation import Representation, representation
-from spark_cep.event_times import ISO_TEXT
+from spark_cep.event_times import FIRST_TIME, ISO_TEXT, LAST_TIME
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.packing import pack
 from spark_cep.pattern.types import TIMESTAMP, SqlType
@@ -35,8 +35,6 @@ from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, TYPE_COLUMN, wo
 from spark_cep.pipeline.wire.masks import distinct_masks
 from spark_cep.programs.event_masks import EventMasks
 
-#: Bounds of event time, in milliseconds.
-FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 _MOST_SECONDS = 1_000_000_000_000
 #: The column of texts that should be event times and are none.
 TIME_TEXT = "time_text"
