@@ -146,7 +146,7 @@ def test_findings_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def noted(run: matcher.StepLoopRun) -> matcher.Findings:
         found = findings(run)
-        sizes.append(len(found.match_key) + len(found.timeout_key) + len(found.failure_key))
+        sizes.append(len(found.match_key) + len(found.timeout_key) + len(found.failure_rule))
         return found
 
     monkeypatch.setattr(matcher.StepLoopRun, "_findings", noted)
