@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_cep.cli.terminal import compiling_told, note, out
+from spark_cep.cli.terminal import compilation_shown, note, out
 from spark_cep.cli.trying.events import (
     AtEnd,
     Before,
@@ -112,7 +112,7 @@ def why(
     if key is not None and not chosen.rule.key:
         raise ConfigurationError(f"rule {chosen.rule.id} has no key: leave --key out")
     replacement = _replacement(chosen, replaced_by, at)
-    with ExitStack() as stack, compiling_told():
+    with ExitStack() as stack, compilation_shown():
         of_rule = RuleSet((chosen,))
         events = recorded_events(
             of_rule, inputs or [], settings, schema, event_time, window_of(start, end), stack
