@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,19 @@ SERVICE = ROOT / "service"
 
 
 @cache
-def trees() -> Mapping[Path, ast.Module]:
-    """The tree of each module."""
-    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(SERVICE.rglob("*.py"))}
+def texts() -> dict[Path, str]:
+    """The text of each module."""
+    return {path: path.read_text("utf-8") for path in sorted(SERVICE.rglob("*.py"))}
+
+
+def trees(pattern: str) -> Iterator[tuple[Path, ast.Module]]:
+    """Yield the tree of each module in which the pattern is found."""
+    for path, text in texts().items():
+        if re.search(pattern, text, re.MULTILINE):
+            yield path, tree_of(path)
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The tree of a module."""
+    return ast.parse(texts()[path])

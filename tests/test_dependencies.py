@@ -62,12 +62,20 @@ OPTIONAL = {
 }
 
 
+#: A line that imports something of neither the package nor the standard library.
+_IMPORT = (
+    r"^[ \t]*(?:import|from)[ \t]+(?!(?:spark_cep|"
+    + "|".join(map(re.escape, sorted(sys.stdlib_module_names)))
+    + r")\b)"
+)
+
+
 @cache
 def imported() -> dict[str, set[str]]:
     """The distributions that modules of the package import, each with these modules."""
     found: dict[str, set[str]] = {}
     distributions = packages_distributions()
-    for path, tree in trees().items():
+    for path, tree in trees(_IMPORT):
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
