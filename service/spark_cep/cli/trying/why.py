@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_cep.cli.terminal import compiling_told, note, out
+from spark_cep.cli.terminal import compilation_shown, note, out
 from spark_cep.cli.trying.events import (
     AtEnd,
     Before,
@@ -22,8 +22,8 @@ from spark_cep.cli.trying.events import (
     recorded_events,
     rules_to_run,
 )
-from spark_cep.documents.nearest import instead, listed
-from spark_cep.errors import ConfigurationError, printable
+from spark_cep.documents.nearest import listed
+from spark_cep.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from spark_cep.config import Settings
@@ -114,7 +114,7 @@ def why(
     if key is not None and not chosen.rule.key:
         raise ConfigurationError(f"rule {chosen.rule.id} has no key: leave --key out")
     replacement = _replacement(chosen, replaced_by, at)
-    with ExitStack() as stack, compiling_told():
+    with ExitStack() as stack, compilation_shown():
         of_rule = RuleSet((chosen,))
         events = recorded_events(
             of_rule, inputs or [], settings, schema, event_time, window_of(start, end), stack
@@ -187,13 +187,11 @@ def _rule(rule: str | None, rules: Path | None, settings: Settings | None) -> Lo
     """The rule that is meant: by its id, or the only one of a file."""
     if rule is not None and rules is None and (file := Path(rule)).is_file():
         rule, rules = None, file
-    by_id = {each.rule.id: each for each in rules_to_run(rules, settings).loaded}
-    if rule is None and len(by_id) == 1:
-        return next(iter(by_id.values()))
-    if rule is None:
-        raise ConfigurationError(f"say which rule with --rule: {listed(list(by_id))}")
-    if rule not in by_id:
-        raise ConfigurationError(
-            f"there is no rule `{printable(rule)}`\n  help: {instead(rule, by_id, 'rules')}"
-        )
-    return by_id[rule]
+    from spark_cep.cli.authoring.checking import rule_named
+
+    known = rules_to_run(rules, settings)
+    if rule is not None:
+        return rule_named(known, rule)
+    if len(known.loaded) != 1:
+        raise ConfigurationError(f"say which rule with --rule: {listed(list(known.by_id))}")
+    return known.loaded[0]
