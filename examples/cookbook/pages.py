@@ -22,7 +22,9 @@ from spark_cep.cases.running.found import micros_of
 ROOT: Final = COOKBOOK.parents[1]
 PAGES: Final = ROOT / "docs" / "cookbook"
 PICTURES: Final = PAGES / "pictures"
-_GENERATED: Final = "<!-- Written by `python -m examples.cookbook.pages` from examples/cookbook. -->"
+_GENERATED: Final = (
+    "<!-- Written by `python -m examples.cookbook.pages` from examples/cookbook. -->"
+)
 
 
 def written_files(all_recipes: Sequence[Recipe]) -> dict[Path, str]:
@@ -52,7 +54,7 @@ def _events_path(recipe: Recipe) -> Path:
 
 def _events(recipe: Recipe) -> Iterator[str]:
     """The events of the first case as JSON lines, which other commands read."""
-    run = recipe.outcomes[0][0].run
+    run = recipe.example.run
     column = str(run.case.shape.event_time)
     for event in run.events:
         values = {name: plain(value) for name, value in event.values.items()}
@@ -85,16 +87,16 @@ def _page(group: str, of: Sequence[Recipe]) -> Iterator[str]:
     yield f"{', '.join(_link(one, '') for one in of)}. [All recipes](index.md)"
     for one in of:
         yield from ("", f"## {one.title}", "", one.problem)
-        for rule, outcomes in zip(one.rule_files, one.outcomes, strict=True):
-            yield from ("", *_rule(rule, is_first=outcomes is one.outcomes[0]))
+        for number, rule in enumerate(one.rule_files):
+            yield from ("", *_rule(rule, is_first=number == 0))
         for name in ("Why it is written this way", "Cost"):
             if name in one.sections:
                 yield from ("", f"**{name}.** {_text(one.sections[name])}")
-        yield from ("", *story(one.outcomes[0][0]))
-        for outcomes in one.outcomes:
-            others = outcomes if outcomes is not one.outcomes[0] else outcomes[1:]
-            yield from ("", f"Other cases of `{outcomes[0].suite.rules[0].rule.id}`:", "")
-            yield from (f"- {each.case.name}: {outcome_in_words(each.run)}" for each in others)
+        yield from ("", *story(one.example))
+        for suite in one.suites:
+            others = suite.file.cases[1 if suite is one.suites[0] else 0 :]
+            yield from ("", f"Other cases of `{suite.rules[0].rule.id}`:", "")
+            yield from (f"- {case.name}: {outcome_in_words(case)}" for case in others)
         yield from ("", f"**Variations**\n\n{_text(one.sections['Variations'])}")
         yield from ("", f"Files: [{one.group}/{one.name}]({_to(one.folder)})")
 

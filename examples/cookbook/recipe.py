@@ -66,9 +66,15 @@ class Recipe:
         ]
 
     @cached_property
-    def outcomes(self) -> list[list[CaseOutcome]]:
-        """The outcomes of the cases, rule by rule."""
-        return [[outcome(suite, case) for case in suite.file.cases] for suite in self.suites]
+    def example(self) -> CaseOutcome:
+        """The outcome of the first case, which the page shows."""
+        first = self.suites[0]
+        return outcome(first, first.file.cases[0])
+
+    def other_outcomes(self) -> list[CaseOutcome]:
+        """The outcomes of the other cases of all its rules."""
+        _, *others = ((suite, case) for suite in self.suites for case in suite.file.cases)
+        return [outcome(suite, case) for suite, case in others]
 
 
 def recipes() -> list[Recipe]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from spark_cep.cases.document.loading import Case
 from spark_cep.cases.document.values import relative
 from spark_cep.cases.running.case_run import CaseRun
+from spark_cep.cases.running.comparing import compared
 from spark_cep.cases.running.found import FoundResult, found_results, micros_of
 from spark_cep.cases.running.outcome import CaseOutcome
 
 _KINDS: Final = {
     "matches": ("match", "matches"),
-    "rows": ("row", "rows"),
     "timeouts": ("timeout", "timeouts"),
     "late": ("late event", "late events"),
 }
@@ -47,10 +48,8 @@ def _content(result: FoundResult) -> tuple[str, str]:
         group, _, inner = name.partition(".")
         if group == "steps" and value:
             steps.append(f"`{inner}`: {result.shown(name)}")
-        elif group in ("measures", "columns") and name not in ("columns.ts",):
+        elif group == "measures":
             measures.append(f"`{inner}`: {result.shown(name)}")
-        elif name == "variable":
-            steps.append(f"`{value}`: {result.shown('event')}")
     return "; ".join(steps), "; ".join(measures)
 
 
@@ -58,11 +57,11 @@ def _cell(result: FoundResult, name: str) -> str:
     return (result.shown(name) or "") if result.has(name) else ""
 
 
-def outcome_in_words(run: CaseRun) -> str:
-    """The outcome of a case: ``no match``, or how much of what was found."""
-    found = found_results(run)
-    parts = [_count(len(found[kind]), words) for kind, words in _KINDS.items() if found[kind]]
-    if not found["matches"] and not found["rows"]:
+def outcome_in_words(case: Case) -> str:
+    """The outcome that a case expects: ``no match``, or how many results of which kind."""
+    expected = compared(case.shape.expect)
+    parts = [_count(len(expected[k]), words) for k, words in _KINDS.items() if expected.get(k)]
+    if not expected.get("matches", True):
         parts.insert(0, "no match")
     return ", ".join(parts)
 

@@ -6,7 +6,7 @@ FROM (SELECT * FROM room_events
   PARTITION BY room
   ORDER BY ts
   MEASURES FIRST(ts) AS since, CLASSIFIER() AS last_sign
-  PATTERN (PERMUTE(smoke+, heat+, co+)) WITHIN INTERVAL '2' MINUTE
+  PATTERN (PERMUTE(smoke+?, heat+?, co+?)) WITHIN INTERVAL '2' MINUTE
   DEFINE smoke AS kind = 'smoke',
          heat  AS kind = 'heat',
          co    AS kind = 'co'
