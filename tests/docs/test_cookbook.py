@@ -48,7 +48,7 @@ def test_pictures_are_in_step() -> None:
     for path, dot in drawn().items():
         assert path.read_text("utf-8").startswith(mark(dot)), path.name
     sizes = [path.stat().st_size for path in drawn()]
-    assert max(sizes) < 40_000
+    assert max(sizes) < 60_000
     assert sum(sizes) < 800_000
 
 
