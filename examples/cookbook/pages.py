@@ -66,7 +66,7 @@ def _index(groups: dict[str, list[Recipe]], count: int) -> Iterator[str]:
     yield (COOKBOOK / "index.md").read_text("utf-8").replace("{count}", str(count)).rstrip()
     for group, of in groups.items():
         yield from ("", f"## {GROUPS[group]}", "", "| recipe | finds |", "| --- | --- |")
-        yield from (f"| {_link(one)} | {one.problem} |" for one in of)
+        yield from (f"| {_link(one)} | {' '.join(one.problem.split())} |" for one in of)
     techniques: dict[str, list[Recipe]] = {}
     for one in (each for of in groups.values() for each in of):
         for technique in one.techniques:
@@ -84,7 +84,8 @@ def _link(recipe: Recipe, page: str | None = None) -> str:
 
 def _page(group: str, of: Sequence[Recipe]) -> Iterator[str]:
     yield from (_GENERATED, f"# Cookbook: {GROUPS[group].lower()}", "")
-    yield f"{', '.join(_link(one, '') for one in of)}. [All recipes](index.md)"
+    yield from (f"- {_link(one, '')}" for one in of)
+    yield from ("", "[All recipes](index.md), also by technique.")
     for one in of:
         yield from ("", f"## {one.title}", "", one.problem)
         for number, rule in enumerate(one.rule_files):
@@ -116,7 +117,7 @@ def _to(path: Path) -> str:
 
 
 def _text(section: str) -> str:
-    return section.replace("](../../../../docs/", "](../")
+    return section.replace("](../../../../docs/cookbook/", "](").replace("../../../../docs/", "../")
 
 
 def write() -> None:

@@ -29,7 +29,8 @@ def story(outcome: CaseOutcome) -> Iterator[str]:
     for event in run.events:
         values = [FoundResult.text(event.values.get(name)) for name in names]
         shown = ["" if value == "null" else value for value in values]
-        yield _row([relative(micros_of(event.time), run.start), str(run.written(event)), *shown])
+        since = relative(micros_of(event.time), run.start)
+        yield _row(["0 s" if since == "0 ms" else since, str(run.written(event)), *shown])
     yield ""
     yield from _results(run)
 
