@@ -1,5 +1,5 @@
-"""The README's commands, on its settings and its rule, and the tutorial's on a topic, where the wheel
-is installed."""
+"""The README's commands, on its settings and its rule, and the tutorial's on a topic, where the
+wheel is installed."""
 
 from __future__ import annotations
 
