@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorial.md"
 PICTURE = ROOT / "docs" / "terminal.svg"
 
-_WIDTH = 118
+_WIDTH = 134
 _FILE = re.compile(
     r"`(rules/card-testing\.yaml|payments\.jsonl)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -29,7 +29,7 @@ _FONT_FACES = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 _FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 _COMMANDS = (
     ("cat", "rules/card-testing.yaml"),
-    ("spark-cep", "run", "--input", "payments.jsonl", "--rules", "rules"),
+    ("spark-cep", "run", "--input", "payments.jsonl", "--rules", "rules", "-q"),
 )
 
 

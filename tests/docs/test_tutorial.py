@@ -4,6 +4,7 @@ rest."""
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shlex
@@ -17,6 +18,8 @@ from tests.docs.tutorial_page import PAGE, Commands, File, steps
 
 _PARTS = range(2, 8)
 _SECONDS = re.compile(r"\bin \d+\.\d s")
+#: A machine that has not compiled before says so.
+_COMPILING = re.compile(r"^(compiling for|compiled in) .*\n", re.MULTILINE)
 
 
 def _printed(line: str) -> str:
@@ -29,9 +32,10 @@ def _printed(line: str) -> str:
     assert program == "spark-cep", line
     result = CliRunner().invoke(app, words)
     assert result.exit_code == (4 if "error:" in result.output else 0), result.output
-    return _SECONDS.sub("in 0.1 s", result.output)
+    return _COMPILING.sub("", _SECONDS.sub("in 0.1 s", result.output))
 
 
+@pytest.mark.slow
 def test_the_commands_print_what_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,7 +50,8 @@ def test_the_commands_print_what_the_page_shows(
             case File(name, text):
                 Path(name).write_text(text, "utf-8")
             case Commands(lines, output):
-                printed = "".join(map(_printed, lines))
+                joined = "\n".join(lines).replace("\\\n", "")
+                printed = "".join(map(_printed, joined.splitlines()))
                 if os.environ.get("REWRITE_GOLDEN"):
                     written = "\n".join(lines)
                     page = page.replace(
@@ -58,4 +63,18 @@ def test_the_commands_print_what_the_page_shows(
                 shown.append(output)
     if os.environ.get("REWRITE_GOLDEN"):
         PAGE.write_text(page, "utf-8")
-    assert sum(output is not None for output in shown) == 6
+    assert sum(output is not None for output in shown) == 7
+
+
+def test_the_picture_shows_the_same() -> None:
+    """docs/terminal.svg has the tutorial's rule and its results; a script draws it again."""
+    (run,) = (step for step in steps(4) if isinstance(step, Commands))
+    (rule,) = (step for step in steps(3) if isinstance(step, File))
+    shown = [*rule.text.splitlines(), run.lines[0]]
+    shown += [line for line in (run.output or "").splitlines() if not line.startswith("note:")]
+    drawn = html.unescape(re.sub(r"<[^>]*>", "", PAGE.with_name("terminal.svg").read_text("utf-8")))
+    without_spaces = "".join(drawn.split())
+    for line in shown:
+        assert "".join(line.split()) in without_spaces, (
+            f"{line}: make it again: python docs/site/terminal_picture.py"
+        )
