@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorial.md"
 PICTURE = ROOT / "docs" / "terminal.svg"
 
-_WIDTH = 134
+_WIDTH = 137
 _FILE = re.compile(
     r"`(rules/card-testing\.yaml|payments\.jsonl)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
