@@ -27,8 +27,8 @@ from examples.demo.servers import Servers, servers
 from examples.demo.stream import TOPICS
 from examples.demo.summary import Result, tables
 from examples.embedded.process import free_ports
-from spark_cep.cli.job.result_line import line
 from spark_cep.errors import SparkCepError, StartError
+from spark_cep.watch.result_line import line
 from supply_chain.errors import DependencyError
 
 _TEMPLATE = Path(__file__).with_name("config.yaml")

@@ -24,6 +24,7 @@ from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.job import commands as job
 from spark_cep.cli.job.doctor import doctor
 from spark_cep.cli.job.tail import tail
+from spark_cep.cli.job.watch import watch
 from spark_cep.cli.rules.commands import commands as rules_commands
 from spark_cep.cli.running import run
 from spark_cep.cli.setup.config import commands as config_commands
@@ -105,6 +106,7 @@ app.command()(tap)
 app.command()(play)
 app.command()(run)
 app.command()(tail)
+app.command()(watch)
 app.add_typer(rules_commands)
 app.command()(job.state)
 app.command("dead-letters")(job.dead_letters)
