@@ -24,6 +24,7 @@ from spark_cep.pipeline.driver.commands.state_report import (
     StoredPartialMatch,
 )
 from spark_cep.pipeline.match.watermark import BEGINNING, END
+from spark_cep.watch.rules_of_batch import rules_of_batch
 
 
 def moment(time: int | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Serves a page of one machine's users: to its own names alone, until the process is interrupted."""
+"""Serves a page to its own names alone, until the process is interrupted."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class WatchPage:
         self._chosen = rule
         self._refresh()
 
-    async def _pause(self, rule: str, pause: bool) -> None:  # noqa: FBT001  as the list calls it
+    async def _pause(self, rule: str, pause: bool) -> None:
         changes = self._changes
         assert changes is not None
         try:
