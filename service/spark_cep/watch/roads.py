@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client.parser import text_string_to_metric_families
-from pyspark.sql import SparkSession
 
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.compiler.rule_set import compile_rule
@@ -30,6 +29,9 @@ from spark_cep.watch.readers import Read
 from spark_cep.watch.recent_lines import ShownLine
 from spark_cep.watch.rules_of_batch import rules_of_batch
 from spark_cep.watch.tokens import DrawnRule, Numbering
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _GROUP: Final = "spark-cep-watch"
 _RECORDS_SECONDS: Final = 1.0
