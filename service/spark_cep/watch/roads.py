@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from spark_cep.codecs.registry.registry import Registry
 from spark_cep.compiler.rule_set import compile_rule
 from spark_cep.config import Settings
-from spark_cep.errors import RuleSetError, StateError
+from spark_cep.errors import RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pipeline.driver.commands.open_partials import OpenPartials, read_open
 from spark_cep.pipeline.driver.commands.output_records import RecordDecoder
@@ -133,9 +133,7 @@ class Roads:
 
         def read() -> float:
             began = time.monotonic()
-            # Before the first batch there is nothing, and Spark deletes old files meanwhile.
-            with suppress(StateError):
-                self._read_state(session)
+            self._read_state(session)
             return max(_STATE_SHARE * (time.monotonic() - began), _STATE_SECONDS)
 
         yield read
