@@ -49,8 +49,8 @@ def test_the_trend() -> None:
     """The rate is that of the last seconds, the latency that of the last minute's matches; a job
     that has started again counts anew."""
     trend = Trend()
-    trend.add(0, Figures(records=0, latency={1.0: 5, math.inf: 5}))
-    trend.add(1, Figures(records=100, lag=7, latency={1.0: 5, math.inf: 5}))
+    trend.add(0, Figures(records=0, latency={1.0: 5, 2.0: 5, math.inf: 5}))
+    trend.add(1, Figures(records=100, lag=7, latency={1.0: 5, 2.0: 5, math.inf: 5}))
     trend.add(10, Figures(records=100, latency={1.0: 5, 2.0: 7, math.inf: 7}))
     trend.add(20, Figures(records=50))
     first, second, third, fourth = trend.points

@@ -44,7 +44,7 @@ class RuleChanges:
         loaded = self._checked(text, ids)
         rules = self._settings.rules
         if rules.source == "folder":
-            place = _written(rules.folder, loaded.rule.id, text)
+            place = str(_written(rules.folder, loaded.rule.id, text))
         elif rules.kafka is not None:
             place = self._produced(rules.kafka, loaded.rule.id, text)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from nicegui import run, ui
 
@@ -122,7 +122,7 @@ class WatchPage:
         rule = self._open.rule
         self._adding.open("" if rule is None else _ID.sub(f"id: {rule.id}-2", rule.text, count=1))
 
-    def _say(self, text: str, kind: str) -> None:
+    def _say(self, text: str, kind: Literal["info", "negative"]) -> None:
         with self._body:
             ui.notify(text, type=kind, multi_line=True, close_button="close")
 
