@@ -43,12 +43,12 @@ class TrendChart:
     def _options(self) -> dict[str, Any]:
         text = {"color": colours.TEXT[self._dark], "fontSize": 11}
         line = {"lineStyle": {"color": colours.GRID[self._dark]}}
-        names = ("records/s", "lag, records", "decision latency, s (95 %: dotted)")
+        names = ("records/s", "lag, records", "latency, s (dotted: 95 %)")
         places = range(len(names))
         return {
             "animation": False,
             "title": [
-                {"text": name, "left": _LEFT[at], "top": 2, "textStyle": text}
+                {"text": name, "left": _LEFT[at], "top": 2, "textStyle": {**text, "fontWeight": 500}}
                 for at, name in enumerate(names)
             ],
             "grid": [
