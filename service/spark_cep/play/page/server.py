@@ -10,7 +10,7 @@ from typing import Final
 from fastapi import FastAPI
 
 from spark_cep.play.beginning import check_beginning, run_beginning
-from spark_cep.play.given_files import MOST_BYTES
+from spark_cep.play.files.given_files import MOST_BYTES
 from spark_cep.play.page.page import Page, Workers
 from spark_cep.play.page.serving import ServedPage, serve_page
 from spark_cep.play.trial import Trial
