@@ -43,12 +43,13 @@ class TrendChart:
     def _options(self) -> dict[str, Any]:
         text = {"color": colours.TEXT[self._dark], "fontSize": 11}
         line = {"lineStyle": {"color": colours.GRID[self._dark]}}
+        title = text | {"fontWeight": 500}
         names = ("records/s", "lag, records", "latency, s (dotted: 95 %)")
         places = range(len(names))
         return {
             "animation": False,
             "title": [
-                {"text": name, "left": _LEFT[at], "top": 2, "textStyle": {**text, "fontWeight": 500}}
+                {"text": name, "left": _LEFT[at], "top": 2, "textStyle": title}
                 for at, name in enumerate(names)
             ],
             "grid": [
