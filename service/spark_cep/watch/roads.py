@@ -37,8 +37,8 @@ _GROUP: Final = "spark-cep-watch"
 _RECORDS_SECONDS: Final = 1.0
 _RESULTS_SECONDS: Final = 0.5
 _PAGES_SECONDS: Final = 0.5
-#: Reading the checkpoint takes a fifth of a core at most.
-_STATE_SHARE: Final = 4.0
+#: Reading takes a fifth of a core at most.
+_PAUSES: Final = 4.0
 _STATE_SECONDS: Final = 0.5
 _MOST_PARTIALS: Final = 1_000
 
@@ -72,6 +72,9 @@ class Roads:
         self._session: SparkSession | None = None
         self._partials: OpenPartials | None = None
         self._numbering = Numbering()
+        self._drawn: dict[tuple[str, int], DrawnRule] = {}
+        #: The rules, and the newest batch under which one began, for which they are drawn.
+        self._drawn_for: object = None
 
     @contextmanager
     def records(self) -> Iterator[Read]:
@@ -113,12 +116,13 @@ class Roads:
         """The job's own pages: its state, rules and metrics."""
 
         def read() -> float:
+            began = time.monotonic()
             rules = self._pages.rules_page()
             figures = read_figures(text_string_to_metric_families(self._pages.metrics()))
             note = rules.time.get("note")
             pages = JobPages(self._pages.state(), rules.rules, figures, note)
             self._watch.took_pages(time.monotonic(), pages)
-            return _PAGES_SECONDS
+            return _pause(began, _PAGES_SECONDS)
 
         yield read
 
@@ -126,29 +130,42 @@ class Roads:
     def checkpoint(self) -> Iterator[Read]:
         """The open partial matches, and the drawings of the rules."""
         if self._session is None:
-            drawn = _drawn(rules_of_batch(self._settings, None))
-            self._watch.open = OpenState(drawn=drawn)
+            self._draw(None)
+            self._watch.open = OpenState(drawn=self._drawn)
             self._session = spark_session(self._settings)
         session = self._session
 
         def read() -> float:
             began = time.monotonic()
             self._read_state(session)
-            return max(_STATE_SHARE * (time.monotonic() - began), _STATE_SECONDS)
+            return _pause(began, _STATE_SECONDS)
 
         yield read
 
     def _read_state(self, session: SparkSession) -> None:
-        before, self._partials = (
-            self._partials,
-            read_open(self._settings, session, _MOST_PARTIALS, self._partials),
-        )
-        found = self._partials
-        if found is before:
+        found = read_open(self._settings, session, _MOST_PARTIALS, self._partials)
+        if found is self._partials:
             return
-        drawn = _drawn(rules_of_batch(self._settings, found.batch))
-        tokens = self._numbering.tokens(found.partials, drawn)
-        self._watch.open = OpenState(found.batch, tokens, drawn, found.is_all)
+        self._partials = found
+        self._draw(found)
+        tokens = self._numbering.tokens(found.partials, self._drawn)
+        self._watch.open = OpenState(found.batch, tokens, self._drawn, found.is_all)
+
+    def _draw(self, found: OpenPartials | None) -> None:
+        """Draw the rules, where they are others than before."""
+        rows = self._watch.pages.rules
+        partials = () if found is None else found.partials
+        held = {(one.rule.id, one.rule.version) for _, one in partials}
+        since = [int(row.get("since_batch") or 0) for row in rows]
+        known = {(row["id"], row.get("version")) for row in rows}
+        drawn_for = known | held, max(since, default=0)
+        if self._drawn_for == drawn_for:
+            return
+        self._drawn_for = drawn_for
+        # The page may know a batch that was committed since.
+        batch = None if found is None else max([found.batch, *since])
+        rules = rules_of_batch(self._settings, batch)
+        self._drawn = {(each.rule.id, each.rule.version): _drawn_rule(each) for each in rules}
 
     def close(self) -> None:
         """Stop what the roads have started."""
@@ -156,8 +173,9 @@ class Roads:
             self._session.stop()
 
 
-def _drawn(rules: list[LoadedRule]) -> dict[tuple[str, int], DrawnRule]:
-    return {(each.rule.id, each.rule.version): _drawn_rule(each) for each in rules}
+def _pause(began: float, least: float) -> float:
+    """The seconds until the next reading, after one that began then."""
+    return max(_PAUSES * (time.monotonic() - began), least)
 
 
 def _drawn_rule(loaded: LoadedRule) -> DrawnRule:
