@@ -37,7 +37,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """A result as :mod:`~spark_cep.cli.job.result_line` shows it."""
+    """A result as :mod:`~spark_cep.watch.result_line` shows it."""
 
     kind: str
     key: str | None
@@ -89,8 +89,8 @@ def run_over_files(
 def _lines(batch: ReplayedBatch, *, as_json: bool) -> Iterator[tuple[str, str]]:
     """Yield the lines of a batch's results with their kinds, in the order of their times."""
     from spark_cep.backtest.rows import json_values, record_of, rows_of
-    from spark_cep.cli.job.result_line import moment
     from spark_cep.cli.job.tail_text import result_text
+    from spark_cep.watch.result_line import moment
 
     colour = out.is_terminal and not out.no_color
     found = [(kind, row, _result(kind, row)) for kind, row in rows_of(batch)]

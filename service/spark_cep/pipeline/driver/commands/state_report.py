@@ -128,7 +128,7 @@ def read_key(settings: Settings, key: str | None, spark: SparkSession) -> KeyRep
     with committed_state(settings, spark) as (session, location, position):
         assert position.committed is not None
         number = key_group(key, settings.state.key_groups)
-        variable = partial(_variable, session, location, position.committed)
+        variable = partial(state_variable, session, location, position.committed)
         of_group = key_group_of_label() == number
         found = variable("group").where(of_group).select(F.col("value.value").alias("state"))
         row = found.first()
@@ -182,14 +182,15 @@ def key_group_of_label() -> Column:
 def stored_watermark(spark: SparkSession, location: str, batch: int) -> int:
     """The watermark at the end of a committed batch, in milliseconds; all key groups have the same.
     Raises as :func:`read_state`."""
-    group = _variable(spark, location, batch, "group").select(F.col("value.value").alias("state"))
+    state = F.col("value.value").alias("state")
+    group = state_variable(spark, location, batch, "group").select(state)
     found = group.first()
     if found is None:
         raise StateError(f"{location}: the state is empty")
     return StoredGroup(bytes(found.state)).watermark
 
 
-def _variable(spark: SparkSession, location: str, batch: int, name: str) -> DataFrame:
+def state_variable(spark: SparkSession, location: str, batch: int, name: str) -> DataFrame:
     """A state variable as it was at the end of a batch."""
     options = {"path": location, "stateVarName": name, "batchId": str(batch)}
     state = spark.read.format("statestore").options(**options).load()
@@ -207,7 +208,7 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BYTES_TOGETHER))
 
     assert position.committed is not None
-    variable = partial(_variable, spark, location, position.committed)
+    variable = partial(state_variable, spark, location, position.committed)
     groups = variable("group").select(
         key_group_of_label().alias("key_group"),
         "partition_id",

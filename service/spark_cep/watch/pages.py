@@ -63,6 +63,20 @@ class Pages:
                 return RulesPage(time, rules)
         raise self._other("/rules", status)
 
+    def metrics(self) -> str:
+        """The page ``/metrics``, in Prometheus' format; raises as :meth:`rules_page` does."""
+        status, body = self._asked("/metrics")
+        if status != http.HTTPStatus.OK:
+            raise self._other("/metrics", status)
+        return body.decode("utf-8", "replace")
+
+    def state(self) -> str:
+        """The job's state in words, as ``/readyz`` has it; raises as :meth:`rules_page` does."""
+        status, verdict = self._get("/readyz")
+        if isinstance(verdict, dict) and "reason" in verdict:
+            return str(verdict["reason"])
+        raise self._other("/readyz", status)
+
     def rules(self) -> list[dict[str, Any]]:
         """The rules of the page ``/rules``; raises as :meth:`rules_page` does."""
         return self.rules_page().rules
@@ -75,6 +89,14 @@ class Pages:
         raise self._other("/readyz", status)
 
     def _get(self, page: str) -> tuple[int, Any]:
+        """Status and content of a page in JSON; ``None`` for another."""
+        status, body = self._asked(page)
+        try:
+            return status, json.loads(body)
+        except ValueError:
+            return status, None
+
+    def _asked(self, page: str) -> tuple[int, bytes]:
         """Status and content. http.client follows no redirection and knows no proxy, so the login
         goes to this address alone."""
         if self.tls is None:
@@ -110,10 +132,7 @@ class Pages:
             )
         if len(body) > _MOST_BYTES:
             raise SparkCepError(f"{self.url}{page}: the answer has more than {_MOST_BYTES:,} bytes")
-        try:
-            return answer.status, json.loads(body)
-        except ValueError:
-            return answer.status, None
+        return answer.status, body
 
     def _other(self, page: str, status: int) -> SparkCepError:
         return SparkCepError(

@@ -58,7 +58,7 @@ def line(record: ShownRecord) -> ResultLine:
     if record.kind == "late":
         time = int(record.headers[EVENT_TIME_HEADER])
         behind = int(record.headers[WATERMARK_HEADER]) - time
-        story = f"{clock(time)} came {_rounded(behind)} after the watermark: {_content(value)}"
+        story = f"{clock(time)} came {_rounded(behind)} after the watermark: {content(value)}"
         return ResultLine("late", record.headers[TOPIC_HEADER], record.key or "-", story)
     if record.kind == "dead letter":
         place = f"partition {value['partition']}, offset {value['offset']}"
@@ -123,11 +123,12 @@ def _last(steps: Sequence[Mapping[str, Any]]) -> Any:
     return max(event["time"] for step in steps for event in step["events"])
 
 
-def _content(value: Mapping[str, Any]) -> str:
+def content(value: Mapping[str, Any]) -> str:
+    """The plain values of an event as ``name=value``."""
     return " ".join(
-        f"{name}={_value(content)}"
-        for name, content in value.items()
-        if content is not None and content != "" and not isinstance(content, dict | list | datetime)
+        f"{name}={_value(each)}"
+        for name, each in value.items()
+        if each is not None and each != "" and not isinstance(each, dict | list | datetime)
     )
 
 
