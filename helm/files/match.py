@@ -18,7 +18,8 @@ from pathlib import Path
 
 import yaml
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from spark_cep.config import Settings, load
 
@@ -130,7 +131,7 @@ def read_match(settings: Settings, topic: str, seconds: float) -> dict[str, obje
         while time.monotonic() < end:
             record = consumer.poll(1)
             if record is not None and record.error() is None:
-                return dict(json.loads(record.value()))
+                return dict(json.loads(record.value() or b"{}"))
     finally:
         consumer.close()
     return None
@@ -187,7 +188,7 @@ def main(config: Path, name: str, seconds: float) -> int:
         left = delete_topics(admin, prefix)
         for each in left:
             print(f"not deleted: {each}", file=sys.stderr)
-    if match is None or match["rule_id"] != RULE["id"] or match["key"] != "helm":
+    if match is None or match.get("rule_id") != RULE["id"] or match.get("key") != "helm":
         print(f"no match was committed; found {match}", file=sys.stderr)
         return 1
     print(f"matched: {match['match_id']}, committed to {own}.matches")

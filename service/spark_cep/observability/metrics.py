@@ -57,6 +57,7 @@ class Metrics:
         metric: Counter,
         amount: float = 1,
         exemplar: Mapping[str, str] | None = None,
+        /,
         **labels: str,
     ) -> None:
         """Add to a counter; 0 makes the series visible. ``exemplar``: labels of an example."""
@@ -88,6 +89,7 @@ class Metrics:
         value: float,
         count: int = 1,
         exemplar: Mapping[str, str] | None = None,
+        /,
         **labels: str,
     ) -> None:
         """Add ``count`` equal observations to a histogram. ``exemplar``: labels of an example."""
@@ -214,8 +216,9 @@ class _Distribution(Collector):
             bounds = [_text(bound) for bound in (*self._bounds, math.inf)]
             cumulated = [float(count) for count in accumulate(counts)]
             buckets = [
-                (bound, number, examples.get((labels, bucket)))
+                (bound, number, example) if example is not None else (bound, number)
                 for bucket, (bound, number) in enumerate(zip(bounds, cumulated, strict=True))
+                for example in (examples.get((labels, bucket)),)
             ]
             family.add_metric(labels, buckets, total)
         yield family

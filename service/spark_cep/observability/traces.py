@@ -22,7 +22,8 @@ from spark_cep.errors import needs_extra
 from spark_cep.observability.logs import logger
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import SpanProcessor, Tracer, TracerProvider
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+    from opentelemetry.trace import Tracer
 
     from spark_cep.config.traces import Traces
 
@@ -87,7 +88,8 @@ class TraceWriter:
 
     def _new_provider(self) -> TracerProvider:
         from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import RandomIdGenerator, TracerProvider
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
         from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
         ids = RandomIdGenerator()
