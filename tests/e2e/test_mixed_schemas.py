@@ -1,4 +1,5 @@
-"""One topic, three writer schemas at once: every event is read as the newest, whatever wrote it."""
+"""One topic, three writer schemas at once, by ids in front or in headers: every event is read as the
+newest, whatever wrote it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from spark_cep.codecs.registry.framing import frame
+from spark_cep.codecs.registry.framing import VALUE_HEADER, frame
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import MICROS, MILLIS, field, record
@@ -123,7 +124,10 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     all_over = {"id": "end", "ts": at(1000)}
     scenario.send(
         "events",
-        *(Sent(scenario.avro(w, {**e, "ts": at(n)})) for n, (w, e) in enumerate(events)),
+        *(
+            _sent(scenario.avro(w, {**e, "ts": at(n)}), in_header=n % 2 == 0)
+            for n, (w, e) in enumerate(events)
+        ),
         Sent(scenario.avro(third, {**WHOLE, **all_over})),
     )
     micros = scenario.register("micros", record("e2e.Micros", id="string", ts=MICROS))
@@ -152,6 +156,13 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     scenario.rule({**rule, "emit": {"events": columns}})
     scenario.rule(_rule("micros", "micros"))
     return scenario.run()
+
+
+def _sent(framed: bytes, *, in_header: bool) -> Sent:
+    """A record with its schema id in front, or in a header."""
+    if in_header:
+        return Sent(framed[5:], headers=[(VALUE_HEADER, framed[:5])])
+    return Sent(framed)
 
 
 def _rule(rule_id: str, events: str, **step: str) -> dict[str, object]:

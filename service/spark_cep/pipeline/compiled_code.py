@@ -56,7 +56,7 @@ def _decode_nothing() -> None:
     """Compile the decoder with a batch without records, whose bytes are read-only."""
     nothing = no_texts()
     layouts = LayoutWriter(ColumnVectors()).written([], [[]])
-    read = layouts.read(nothing, np.zeros(0, np.int32))
+    read = layouts.read(nothing, nothing, np.zeros(0, np.int32))
     RecordCutter.of(parse('"string"', "nothing")).cut(b"", 0, b"")
     masks = event_masks(RecordTypes(), (), 1, ColumnVectors())
     masks.of(np.zeros(0, np.int32), nothing.data, read.wholes, read.doubles, read.nulls)

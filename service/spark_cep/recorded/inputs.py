@@ -11,6 +11,7 @@ from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.json.resolution import schema_of_text
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.config import KAFKA_TIMESTAMP, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, SchemaError
@@ -100,8 +101,9 @@ class _Opening:
     _schemas: dict[int, AvroSchema] = field(default_factory=dict)
     _inferred: dict[str, AvroSchema] = field(default_factory=dict)
 
-    def get_schema(self, schema: int) -> AvroSchema:
+    def get_schema(self, schema: SchemaId) -> AvroSchema:
         """See :class:`~spark_cep.codecs.registry.resolved_schemas.SchemasById`."""
+        assert isinstance(schema, int)
         return self._schemas[schema]
 
     def _number(self, schema: AvroSchema) -> int:

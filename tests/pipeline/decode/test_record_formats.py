@@ -17,7 +17,7 @@ from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import RecordFormat
+from spark_cep.codecs.record_reader import RawRecord, RecordFormat
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.pipeline.decode.column_bytes import MOST_BYTES
@@ -218,6 +218,6 @@ def test_items_with_more_defaults_than_bytes() -> None:
     assert [offsets for offsets in events if offsets] == [[1], [2], [3]]
     (letter,) = [row for rows in found for row in rows.to_pylist() if row["fault"]]
     assert (letter["offset"], letter["fault"]) == (4, Fault.TOO_LARGE)
-    reason, why = decoder.reader.explain(letter["value"], Fault.TOO_LARGE, 0)
+    reason, why = decoder.reader.explain(RawRecord("t", letter["value"]), Fault.TOO_LARGE, 0)
     assert reason == Reason.UNDECODABLE
     assert "fields without bytes" in why

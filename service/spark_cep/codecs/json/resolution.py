@@ -9,6 +9,7 @@ from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.json.json_schema import from_json_schema, is_json_schema
 from spark_cep.codecs.json.reader import JsonFormat
+from spark_cep.codecs.registry.framing import Framing
 from spark_cep.codecs.registry.registry import Registry, SchemaText
 from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import Settings
@@ -22,7 +23,7 @@ def resolve_json(
     registry: Registry | None,
     topics: Sequence[str],
 ) -> JsonFormat:
-    """The record types of ``inputs``: ``topics`` are those that exist in the cluster."""
+    """The record types of ``inputs``, which have one framing; ``topics`` are those that exist."""
     types: list[EventType] = []
     patterns: dict[int, str] = {}
     for number, (name, source) in enumerate(inputs.items()):
@@ -46,7 +47,8 @@ def resolve_json(
     for each in types:
         # What cannot be a reader schema is told here.
         _ = each.columns
-    return JsonFormat(tuple(types), patterns)
+    (framing,) = {Framing(source.framing) for source in inputs.values()}
+    return JsonFormat(tuple(types), patterns, framing)
 
 
 def _schema(

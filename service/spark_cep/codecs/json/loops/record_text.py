@@ -22,12 +22,15 @@ from spark_cep.codecs.json.loops.scalars import (
     unescape,
     whole,
 )
+from spark_cep.codecs.registry.loops.framing_loops import NOT_FRAMED as NO_SCHEMA
+from spark_cep.codecs.registry.loops.framing_loops import OF_GLUE, UNFRAMED, schema_of
 from spark_cep.columns.compilation import compiled, inlined
 from spark_cep.columns.loops.byte_loops import is_utf8
 
-#: What became of a record: it was read; there is no value; it is not JSON, or not as the layout has
-#: it; it nests too deeply; fields that it does not have take too much memory.
-READ, ABSENT, UNDECODABLE, TOO_DEEP, TOO_LARGE = 0, 1, 5, 8, 9
+#: What became of a record: it was read; there is no value; it is not framed as it should be; it is
+#: not JSON, or not as the layout has it; it nests too deeply; fields that it does not have take
+#: too much memory.
+READ, ABSENT, NOT_FRAMED, UNDECODABLE, TOO_DEEP, TOO_LARGE = 0, 1, 3, 5, 8, 9
 
 #: Kinds of values.
 (
@@ -73,7 +76,6 @@ LEFT = 2
 #: A value of a text that is a number, but for one that has no digits.
 _FITS, _NAN, _INFINITE = 1, 2, 3
 
-_PREFIX_LENGTH = 5
 _QUOTE, _COMMA, _COLON, _MINUS = 34, 44, 58, 45
 _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = 123, 125, 91, 93
 _NULL, _TRUE, _FALSE = 110, 116, 102
@@ -497,20 +499,25 @@ def _read_record(
 
 @compiled
 def read_texts(
-    data, places, absent, root, nodes, fields, entries, slots, names, constants, inside, choices,
-    stack, seen, counts, single, wholes, doubles, nulls, outcomes, out,
+    data, places, absent, framing, root, nodes, fields, entries, slots, names, constants, inside,
+    choices, stack, seen, counts, single, wholes, doubles, nulls, outcomes, out,
 ):  # fmt: skip
-    """Read all records, which are at ``places``, some with the prefix of a schema id, which JSON
-    cannot begin with. Texts without their escapes are put behind ``counts[USED]`` in ``out``, whose
-    bytes are counted from the end of ``data`` on."""
+    """Read all records, which are at ``places``, framed as ``framing`` says; that of a registry,
+    which JSON cannot begin with, may be missing. Texts without their escapes are put behind
+    ``counts[USED]`` in ``out``, whose bytes are counted from the end of ``data`` on."""
     for record in range(len(places)):
         at = places[record] >> 32
         end = at + (places[record] & 0xFFFFFFFF)
         if absent[record]:
             outcomes[record] = ABSENT
             continue
-        if end - at >= _PREFIX_LENGTH and data[at] == 0:
-            at += _PREFIX_LENGTH
+        if framing != UNFRAMED:
+            nothing = np.int64(0)
+            found, _, _, body = schema_of(data, at, end, framing, data, nothing, nothing)
+            if framing == OF_GLUE and found == NO_SCHEMA:
+                outcomes[record] = NOT_FRAMED
+                continue
+            at = body
         outcomes[record] = _read_record(
             data, at, end, root, nodes, fields, entries, slots, names, constants, inside, choices,
             stack, seen, counts, single, record, wholes, doubles, nulls, out,
