@@ -1,4 +1,4 @@
-"""One topic, three writer schemas at once, by ids in front or in headers: every event is read as the
+"""One topic, three writer schemas at once, named in front or in headers: every event is read as the
 newest, whatever wrote it."""
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Final
 
 from spark_cep.codecs.json.resolution import resolve_json
 from spark_cep.codecs.mixed_formats import MixedFormats, part_of
+from spark_cep.codecs.protobuf.resolution import resolve_protobuf
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.given_schemas import given_schemas
 from spark_cep.codecs.registry.registry import Registry
@@ -26,6 +27,8 @@ FORMATS: Final[Mapping[tuple[str, str], FindTypes]] = {
     ("json", "registry"): resolve_json,
     ("json", "glue"): resolve_json,
     ("json", "none"): resolve_json,
+    ("protobuf", "registry"): resolve_protobuf,
+    ("protobuf", "none"): resolve_protobuf,
 }
 
 

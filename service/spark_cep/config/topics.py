@@ -67,7 +67,8 @@ class ReaderSchema(SettingsSection):
 
     file: FilePath | None = setting(
         None,
-        "A file with an Avro schema (`.avsc`), or with a JSON Schema where `format` is `json`.",
+        "A file with an Avro schema (`.avsc`); or with a JSON Schema where `format` is `json`; a "
+        "`.proto` file where it is `protobuf`, with its imports below the same folder.",
     )
     subject: str | None = setting(None, "A subject of the registry.")
     version: Annotated[int, Shown("number")] | Literal["latest"] = setting(
@@ -90,9 +91,9 @@ class Input(SettingsSection):
         "Instead of `topics`: a regular expression (Python's) that whole names of topics match.",
         min_length=1,
     )
-    format: Literal["avro", "json"] = setting(
+    format: Literal["avro", "json", "protobuf"] = setting(
         "avro",
-        "Format of the records. `avro`: a body of Avro. `json`: an object.",
+        "Format of the records. `avro`: a body of Avro. `json`: an object. `protobuf`: a message.",
     )
     framing: Literal["registry", "glue", "none"] = setting(
         "registry",
@@ -102,14 +103,14 @@ class Input(SettingsSection):
     )
     record: DottedName | None = setting(
         None,
-        "Full name of the Avro record to take, in topics with several record types; of JSON, the "
-        "name of the record type.",
+        "Full name of the Avro record or the message to take, in topics with several record types; "
+        "of JSON, the name of the record type.",
     )
     reader_schema: ReaderSchema | None = setting(
         None,
         "Schema to read events as; absent: the latest of the subject that "
-        "`registry.subject_name_strategy` gives. With another `framing` than `registry`, Avro "
-        "needs a file; without framing, it is also what wrote the records.",
+        "`registry.subject_name_strategy` gives. With another `framing` than `registry`, Avro and "
+        "Protobuf need a file; without framing, it is also what wrote the records of Avro.",
     )
     writer_schemas: dict[UUID, FilePath] = setting(
         {},
@@ -148,9 +149,12 @@ class Input(SettingsSection):
                 "writer_schemas",
             )
         has_file = self.reader_schema is not None and self.reader_schema.file is not None
-        if self.format == "avro" and self.framing != "registry" and not has_file:
+        if self.format == "protobuf" and self.framing == "glue":
+            raise contradiction("allowed for Protobuf: registry, none", "framing")
+        if self.format != "json" and self.framing != "registry" and not has_file:
             raise contradiction(
-                f"with framing: {self.framing}, Avro is read as the schema of reader_schema.file",
+                f"with framing: {self.framing}, {self.format.capitalize()} is read as the schema of"
+                " reader_schema.file",
                 "reader_schema",
             )
         return self

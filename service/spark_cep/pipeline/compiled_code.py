@@ -9,6 +9,7 @@ from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.json.text_layout import prepare as prepare_json
 from spark_cep.codecs.output.prepared import prepare as prepare_output
+from spark_cep.codecs.protobuf.reader import prepare as prepare_protobuf
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
 from spark_cep.columns.loops.text_hash import place_hashes
@@ -42,6 +43,7 @@ def prepare() -> None:
             prepare_output()
             _decode_nothing()
             prepare_json()
+            prepare_protobuf()
             prepare_state()
             read_nothing()
             produce_nothing()

@@ -67,7 +67,7 @@ def schema_of_values(values: list[bytes], origin: str, record: str) -> Inferred:
             f"{origin}: none of {len(values):,} records is JSON, so their schema cannot be found"
             " out"
         )
-    columns = JsonLines(Path(origin), {}).inferred(as_lines(lines))
+    columns = JsonLines(Path(origin)).inferred(as_lines(lines))
     return Inferred(*avro_schema(columns, record, origin))
 
 

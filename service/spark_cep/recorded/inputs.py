@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.json.resolution import schema_of_text
+from spark_cep.codecs.mixed_formats import FormatInputs, MixedFormats
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
 from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.config import KAFKA_TIMESTAMP, Settings
@@ -18,7 +21,8 @@ from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.pattern.types import BIGINT, STRING, TIMESTAMP, RecordType, column_type, record_type
 from spark_cep.recorded import avro_files, line_files, parquet_files
 from spark_cep.recorded.avro_files import AvroFile
-from spark_cep.recorded.line_files import LineFile
+from spark_cep.recorded.line_files import CsvFile, JsonFile
+from spark_cep.recorded.lines import COMPRESSED, is_csv
 from spark_cep.recorded.parquet_files import ParquetFile
 from spark_cep.recorded.recording import FileCoordinates, Recording
 from spark_cep.recorded.row_writer import written_schema
@@ -66,7 +70,7 @@ class OpenedInputs:
     """The record types of inputs, and the files that have them. ``notes``: what was found out and
     not said, for people."""
 
-    format: ResolvedSchemas
+    format: RecordFormat
     recordings: tuple[Recording, ...]
     notes: tuple[str, ...]
 
@@ -78,23 +82,37 @@ def open_inputs(given: Sequence[tuple[DeclaredInput, Sequence[Path]]]) -> Opened
     schema cannot be used.
     """
     opening = _Opening()
-    types: list[EventType] = []
     for declared, paths in given:
-        types += opening.types(declared, paths, len(types))
-    schemas = ResolvedSchemas(tuple(types))
-    for each in types:
+        opening.open(declared, paths)
+    avro, json = opening.avro, opening.json
+    for each in (*avro, *json):
         # What cannot be a reader schema is told here.
         _ = each.columns
+    schemas = ResolvedSchemas(tuple(avro))
     schemas.ask(opening, opening.ids.values())
     notes = [*opening.notes]
     notes += [f"records cannot be read: {why}" for why in schemas.unreadable.values()]
-    return OpenedInputs(schemas, tuple(opening.recordings), tuple(notes))
+    found: RecordFormat = schemas
+    if json and avro:
+        topics = [frozenset(topic for one in of for topic in one.topics) for of in (avro, json)]
+        found = MixedFormats.of(
+            [
+                FormatInputs("avro", schemas, topics[0], ()),
+                FormatInputs("json", JsonFormat(tuple(json)), topics[1], ()),
+            ]
+        )
+    elif json:
+        found = JsonFormat(tuple(json))
+    return OpenedInputs(found, tuple(opening.recordings), tuple(notes))
 
 
 @dataclass
 class _Opening:
-    """Schemas by number, as they are met."""
+    """Record types, of JSON lines and of what is handed on as Avro; and schemas by number, as they
+    are met."""
 
+    avro: list[EventType] = field(default_factory=list)
+    json: list[EventType] = field(default_factory=list)
     recordings: list[Recording] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
@@ -111,22 +129,39 @@ class _Opening:
         self._schemas.setdefault(number, schema)
         return number
 
-    def types(
-        self, declared: DeclaredInput, paths: Sequence[Path], first: int
-    ) -> Iterator[EventType]:
-        """The record types of an input; its files are opened."""
+    def open(self, declared: DeclaredInput, paths: Sequence[Path]) -> None:
+        """Open the files of an input, and find its record types."""
         before = len(self.recordings)
         written = [self._open(declared, file) for file in _files(paths)]
         mine = self.recordings[before:]
-        topics = tuple(dict.fromkeys(each.topic for each in mine))
         readers = _readers(declared, written)
-        for number, reader in enumerate(readers, first):
-            (name,) = record_names(reader)
-            column, unit = self._event_time(declared, reader)
-            yield EventType(number, declared.name, name, reader, topics, column, unit)
+        times = [self._event_time(declared, reader) for reader in readers]
+        of_json = dict.fromkeys(each.topic for each in mine if isinstance(each, JsonFile))
+        others = dict.fromkeys(each.topic for each in mine if not isinstance(each, JsonFile))
+        for types, topics in ((self.avro, others), (self.json, of_json)):
+            if not topics:
+                continue
+            for reader, (column, unit) in zip(readers, times, strict=True):
+                (name,) = record_names(reader)
+                types.append(
+                    EventType(len(types), declared.name, name, reader, tuple(topics), column, unit)
+                )
+        self._check_topics(of_json)
+
+    def _check_topics(self, of_json: Iterable[str]) -> None:
+        """ConfigurationError where files of JSON have a topic with others of another schema."""
+        for topic in of_json:
+            of = [each for each in (*self.avro, *self.json) if topic in each.topics]
+            if len(of) > 1:
+                raise ConfigurationError(
+                    f"files of the topic {topic} are read as"
+                    f" {' and '.join(f'{e.name} of input {e.input}' for e in of)}, and lines of"
+                    " JSON do not say which of several types they are, or that they are Avro; give"
+                    " these files to one input, in one form"
+                )
 
     def _open(self, declared: DeclaredInput, file: Path) -> AvroSchema:
-        """Open a file; the schema that its records are written with."""
+        """Open a file; the schema that its records are written with, or read as."""
         place = _place(file)
         if _has(file, avro_files.SUFFIXES):
             schema = avro_files.schema_of(file)
@@ -141,8 +176,11 @@ class _Opening:
             self.recordings.append(ParquetFile(file, place, record, number))
             return record
         record = record or self._inferred.get(declared.name) or self._infer(declared, file)
-        number = self._number(written_schema(record))
-        self.recordings.append(LineFile(file, place, record, number))
+        if is_csv(file):
+            number = self._number(written_schema(record))
+            self.recordings.append(CsvFile(file, place, record, number))
+        else:
+            self.recordings.append(JsonFile(file, place))
         return record
 
     def _infer(self, declared: DeclaredInput, file: Path) -> AvroSchema:
@@ -257,7 +295,7 @@ def _files(paths: Iterable[Path]) -> list[Path]:
             raise ConfigurationError(
                 f"{path}: its name does not say what it is; names of files with events end with"
                 f" {', '.join(_SUFFIXES)}, those of JSON lines and CSV also with"
-                f" {', '.join(line_files.COMPRESSED)} behind that"
+                f" {', '.join(COMPRESSED)} behind that"
             )
         else:
             found.append(path)
@@ -275,7 +313,7 @@ def _has(file: Path, suffixes: Sequence[str]) -> bool:
     if name.endswith(tuple(suffixes)):
         return True
     lines = [each for each in suffixes if each in line_files.SUFFIXES]
-    return name.endswith(tuple(one + two for one in lines for two in line_files.COMPRESSED))
+    return name.endswith(tuple(one + two for one in lines for two in COMPRESSED))
 
 
 def _place(file: Path) -> FileCoordinates:

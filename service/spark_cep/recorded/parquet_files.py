@@ -18,7 +18,7 @@ from spark_cep.columns.vectors import Bytes, texts_together
 from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.model import DeadLetter
 from spark_cep.recorded.arrow_schemas import avro_schema
-from spark_cep.recorded.recording import ROWS_TOGETHER, Chunk, FileRecording
+from spark_cep.recorded.recording import ROWS_TOGETHER, Chunk, FramedFile
 from spark_cep.recorded.row_writer import RowColumn, RowError, RowWriter
 
 SUFFIXES = (".parquet", ".pq")
@@ -31,7 +31,7 @@ def schema_of(file: Path, record: str) -> tuple[AvroSchema, list[str]]:
 
 
 @dataclass(frozen=True)
-class ParquetFile(FileRecording):
+class ParquetFile(FramedFile):
     """A Parquet file."""
 
     @cached_property

@@ -12,6 +12,7 @@ from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.registry.framing import Framing
 from spark_cep.codecs.registry.registry import Registry, SchemaText
 from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.subjects import subjects_of
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
@@ -75,7 +76,7 @@ def _schema(
     strategy = settings.registry.subject_name_strategy
     found = [
         _registered(_newest(name, registry, subject), source.record)
-        for subject in _subjects(name, source, strategy, topics)
+        for subject in subjects_of(name, source, strategy, topics)
     ]
     if not found:
         raise ConfigurationError(
@@ -99,19 +100,6 @@ def _newest(name: str, registry: Registry, subject: str) -> SchemaText:
             f"input {name}: the registry has no subject {subject!r}; register the schema, or set"
             f" inputs.{name}.reader_schema"
         ) from None
-
-
-def _subjects(name: str, source: Input, strategy: str, topics: Sequence[str]) -> list[str]:
-    if strategy == "topic":
-        return [f"{topic}-value" for topic in topics]
-    if source.record is None:
-        raise ConfigurationError(
-            f"inputs.{name}: with registry.subject_name_strategy {strategy} the subject follows"
-            " from the record: set record, or reader_schema"
-        )
-    if strategy == "record":
-        return [source.record]
-    return [f"{topic}-{source.record}" for topic in topics]
 
 
 def _registered(found: SchemaText, record: str | None) -> AvroSchema:

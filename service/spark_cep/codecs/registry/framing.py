@@ -199,6 +199,53 @@ def _schema(framing: bytes) -> SchemaId:
     return UUID(bytes=framing[1:])
 
 
+class MessageFraming(NamedTuple):
+    """The schema that wrote a value in Protobuf, the index of the message in it (``None``: there is
+    none that makes sense), and the body."""
+
+    schema: SchemaId
+    index: tuple[int, ...] | None
+    body: bytes
+
+
+def message_framing(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> MessageFraming:
+    """The framing of a value in Protobuf: behind the id or GUID, in the header as well, stands the
+    index of the message. Raises FramingError."""
+    found = [content for name, content in headers if name == VALUE_HEADER]
+    if not found:
+        schema, rest = prefixed(value)
+        index, body = _index(rest)
+        return MessageFraming(schema, index, body)
+    header = found[-1] or b""
+    length = _LENGTHS.get(header[0]) if header else None
+    schema = read_schema_header(header if length is None else header[:length])
+    return MessageFraming(schema, _index(header[length:])[0], value)
+
+
+def _index(data: bytes) -> tuple[tuple[int, ...] | None, bytes]:
+    """The index of a message, and the bytes behind it."""
+    numbers: list[int] = []
+    count, at = _zigzag(data, 0)
+    if count == 0:
+        return (0,), data[at:]
+    while count is not None and 0 < count <= loops.MOST_LEVELS and len(numbers) < count:
+        number, at = _zigzag(data, at)
+        if number is None:
+            break
+        numbers.append(number)
+    whole = count is not None and len(numbers) == count
+    return (tuple(numbers), data[at:]) if whole else (None, data)
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int | None, int]:
+    value = 0
+    for shift, byte in enumerate(data[at : at + 10]):
+        value |= (byte & 127) << 7 * shift
+        if byte < 128:  # noqa: PLR2004  the last byte of a varint
+            return (value >> 1) ^ -(value & 1), at + shift + 1
+    return None, at
+
+
 def locate(value: bytes, headers: Iterable[tuple[str, bytes | None]] = ()) -> Framed:
     """The schema and body of a record value: by its last schema header, else by its prefix."""
     found = [content for name, content in headers if name == VALUE_HEADER]

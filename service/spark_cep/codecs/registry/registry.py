@@ -25,6 +25,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from spark_cep.codecs.avro.schema import AvroSchema, check_defaults, parse
+from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_text
 from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.config.topics import SchemaRegistry
@@ -121,6 +122,20 @@ class Registry:
             self._schemas[schema] = self._inlined(self._by_id(schema), what)
         return self._schemas[schema]
 
+    def get_messages(self, schema: SchemaId) -> MessageFiles:
+        """The Protobuf schema with this id or GUID, compiled with its references. Raises
+        SchemaNotFoundError where there is none, SchemaError where it is no such schema."""
+        what = _named(schema)
+        found = self._by_id(schema)
+        if found.schema_type != "PROTOBUF":
+            raise SchemaError(f"{what} is of type {found.schema_type or 'AVRO'}; allowed: PROTOBUF")
+        references: dict[str, str] = {}
+        try:
+            self._gather(found, what, references)
+        except SchemaNotFoundError as error:
+            raise SchemaError(f"{what}: {error}") from None
+        return compiled_text(str(found.schema_str), what, references)
+
     def _by_id(self, schema: SchemaId) -> Schema:
         if isinstance(schema, int):
             return self._ask(_named(schema), lambda: self._client.get_schema(schema))
@@ -167,6 +182,15 @@ class Registry:
             referred = self._registered(subject, self._number(reference.version, what))
             found[name] = str(referred.schema.schema_str)
             self._gather(referred.schema, what, found)
+
+    def ids(self, subject: str) -> list[int]:
+        """The ids of all versions of ``subject``, of any type, oldest first."""
+        what = f"versions of subject {subject!r}"
+        numbers = self._ask(what, lambda: self._client.get_versions(subject))
+        return [
+            self._number(self._registered(subject, self._number(n, what)).schema_id, what)
+            for n in sorted(numbers)
+        ]
 
     def versions(self, subject: str) -> list[SubjectVersion]:
         """All versions of ``subject``, oldest first, also those whose schema cannot be used;

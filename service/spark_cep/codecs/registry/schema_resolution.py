@@ -10,6 +10,7 @@ from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
 from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
+from spark_cep.codecs.registry.subjects import subjects_of
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
@@ -82,7 +83,7 @@ def _readers(
     name: str, source: Input, strategy: str, registry: Registry, topics: Sequence[str]
 ) -> tuple[list[AvroSchema], set[int]]:
     """Reader schemas of an input, newest first of each record, and the writer ids known so far."""
-    subjects = list(dict.fromkeys(_subjects(name, source, strategy, topics)))
+    subjects = list(dict.fromkeys(subjects_of(name, source, strategy, topics)))
     versions = []
     for subject in subjects:
         try:
@@ -127,20 +128,6 @@ def records_read(source: Input, candidates: Iterable[AvroSchema]) -> list[AvroSc
             readers.append(reader)
             taken.update(names_of(reader))
     return readers
-
-
-def _subjects(name: str, source: Input, strategy: str, topics: Sequence[str]) -> Iterable[str]:
-    if strategy != "topic" and source.record is None and source.reader_schema is None:
-        raise ConfigurationError(
-            f"inputs.{name}: with registry.subject_name_strategy {strategy} the subject follows"
-            " from the record: set record, or reader_schema"
-        )
-    if strategy == "topic":
-        yield from (f"{topic}-value" for topic in topics)
-    elif source.record is not None:
-        yield from (
-            [source.record] if strategy == "record" else [f"{t}-{source.record}" for t in topics]
-        )
 
 
 def _is_called(record: str, wanted: str) -> bool:

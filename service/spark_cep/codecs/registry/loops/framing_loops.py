@@ -12,6 +12,8 @@ OF_REGISTRY, OF_GLUE, UNFRAMED = range(3)
 #: Bytes in front of a body, and of a schema's id and GUID in a header.
 ID_LENGTH, GUID_LENGTH, GLUE_LENGTH = 5, 17, 18
 ID_MAGIC, GUID_MAGIC, GLUE_MAGIC = 0, 1, 3
+#: Levels of messages in an index of Protobuf.
+MOST_LEVELS = 5
 #: Compressions of a body in Glue's framing.
 PLAIN, ZLIB = 0, 5
 #: What is known of the schema of a record: its framing is not the one expected; its id; its GUID.
@@ -21,7 +23,8 @@ _HEADER = np.frombuffer(b"__value_schema_id", np.uint8)
 
 
 @inlined
-def _big_endian(data, at, count):
+def big_endian(data, at, count):
+    """``count`` bytes as a number."""
     found = np.uint64(0)
     for place in range(at, at + count):
         found = found << np.uint64(8) | np.uint64(data[place])
@@ -38,7 +41,7 @@ def _size(headers, at):
 
 
 @compiled
-def _schema_header(headers, at, end):
+def schema_header(headers, at, end):
     """Place and length of the last header of a record that says its schema; -1: there is none."""
     found, length = np.int64(-1), np.int64(0)
     while at < end:
@@ -71,21 +74,21 @@ def schema_of(data, at, end, framing, headers, header, headers_end):
     if framing == OF_GLUE:
         if end - at < GLUE_LENGTH or data[at] != GLUE_MAGIC or data[at + 1] != PLAIN:
             return NOT_FRAMED, nothing, nothing, at
-        return BY_GUID, _big_endian(data, at + 2, 8), _big_endian(data, at + 10, 8), at + 18
+        return BY_GUID, big_endian(data, at + 2, 8), big_endian(data, at + 10, 8), at + 18
     if header < headers_end:
-        place, length = _schema_header(headers, header, headers_end)
+        place, length = schema_header(headers, header, headers_end)
         if place >= 0:
             if length == ID_LENGTH and headers[place] == ID_MAGIC:
-                return BY_ID, _big_endian(headers, place + 1, 4), nothing, body
+                return BY_ID, big_endian(headers, place + 1, 4), nothing, body
             if length == GUID_LENGTH and headers[place] == GUID_MAGIC:
-                upper = _big_endian(headers, place + 1, 8)
-                return BY_GUID, upper, _big_endian(headers, place + 9, 8), body
+                upper = big_endian(headers, place + 1, 8)
+                return BY_GUID, upper, big_endian(headers, place + 9, 8), body
             return NOT_FRAMED, nothing, nothing, body
     if end - at >= ID_LENGTH and data[at] == ID_MAGIC:
-        return BY_ID, _big_endian(data, at + 1, 4), nothing, at + ID_LENGTH
+        return BY_ID, big_endian(data, at + 1, 4), nothing, at + ID_LENGTH
     if end - at >= GUID_LENGTH and data[at] == GUID_MAGIC:
-        upper = _big_endian(data, at + 1, 8)
-        return BY_GUID, upper, _big_endian(data, at + 9, 8), at + GUID_LENGTH
+        upper = big_endian(data, at + 1, 8)
+        return BY_GUID, upper, big_endian(data, at + 9, 8), at + GUID_LENGTH
     return NOT_FRAMED, nothing, nothing, body
 
 
