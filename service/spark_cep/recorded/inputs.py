@@ -12,10 +12,11 @@ from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.json.resolution import schema_of_text
 from spark_cep.codecs.mixed_formats import FormatInputs, MixedFormats
+from spark_cep.codecs.protobuf.resolution import columns_of_file
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
 from spark_cep.codecs.registry.schema_ids import SchemaId
-from spark_cep.config import KAFKA_TIMESTAMP, Settings
+from spark_cep.config import KAFKA_TIMESTAMP, Input, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.pattern.types import BIGINT, STRING, TIMESTAMP, RecordType, column_type, record_type
@@ -58,11 +59,16 @@ def declared_inputs(settings: Settings) -> dict[str, DeclaredInput]:
             None if given.event_time == KAFKA_TIMESTAMP else given.event_time,
             given.event_time_unit,
             given.record,
-            None
-            if file is None
-            else schema_of_text(file.read_text("utf-8"), given.record, str(file)),
+            None if file is None else _schema_of(name, given, file),
         )
     return found
+
+
+def _schema_of(name: str, given: Input, file: Path) -> AvroSchema:
+    """The schema of a reader's file."""
+    if given.format == "protobuf":
+        return columns_of_file(name, given, file)
+    return schema_of_text(file.read_text("utf-8"), given.record, str(file))
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from google.protobuf.descriptor import Descriptor
 
+from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_file, compiled_text
 from spark_cep.codecs.protobuf.message_columns import columns_of
 from spark_cep.codecs.protobuf.message_values import MessageParser
@@ -68,6 +70,11 @@ def resolve_protobuf(
         found.lookup, found.registry = SchemaLookup(RegistrySettings.of(given)), registry
         found.ask(registry, sorted(ids))
     return found
+
+
+def columns_of_file(name: str, source: Input, file: Path) -> AvroSchema:
+    """The columns of the message that input ``name`` reads, of a .proto file. Raises SchemaError."""
+    return columns_of(_message(name, source, compiled_file(file), str(file)), str(file))
 
 
 def _check_alone(
