@@ -73,7 +73,7 @@ def resolve_protobuf(
 
 
 def columns_of_file(name: str, source: Input, file: Path) -> AvroSchema:
-    """The columns of the message that input ``name`` reads, of a .proto file. Raises SchemaError."""
+    """The columns of the message of a .proto file that input ``name`` reads. Raises SchemaError."""
     return columns_of(_message(name, source, compiled_file(file), str(file)), str(file))
 
 
