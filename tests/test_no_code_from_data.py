@@ -28,8 +28,13 @@ FORBIDDEN_CALLS = {
     "pd.eval", "pa.deserialize",
 }  # fmt: skip
 _SPARK = "service/spark_cep/pipeline/spark"
-PROCESSES = {f"{_SPARK}/jvm.py", f"{_SPARK}/java.py"}
-"""Modules that start Java by a list of arguments of their own making, or wait for its end."""
+PROCESSES = {
+    f"{_SPARK}/jvm.py",
+    f"{_SPARK}/java.py",
+    "service/spark_cep/codecs/protobuf/descriptors.py",
+}
+"""Modules that start Java or the compiler of .proto files by a list of arguments of their own
+making, or wait for its end."""
 ALLOWED = {
     f"{_SPARK}/fork_server.py": {"runpy"},
     f"{_SPARK}/fork_client.py": {"os.execv"},

@@ -100,13 +100,16 @@ def _compiled(
         _put(here, _MAIN, text, origin)
         made = here / "set.binpb"
         others = [] if folder is None else [f"-I{folder}"]
-        done = subprocess.run(
-            [
-                sys.executable, "-m", f"{_COMPILER}.protoc", f"-I{here}", *others,
-                "--include_imports", f"--descriptor_set_out={made}", str(here / _MAIN),
-            ],
-            capture_output=True, text=True, timeout=_SECONDS, check=False,
-        )  # fmt: skip
+        command = [
+            sys.executable, "-m", f"{_COMPILER}.protoc", f"-I{here}", *others,
+            "--include_imports", f"--descriptor_set_out={made}", str(here / _MAIN),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(  # noqa: S603  our own interpreter, and files that we have written
+                command, capture_output=True, text=True, timeout=_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise SchemaError(f"{origin}: was not compiled within {_SECONDS} seconds") from None
         if done.returncode:
             told = done.stderr.replace(f"{here}/", "").replace(_MAIN, "line").strip()
             raise SchemaError(f"{origin}: {shortened(printable(told), _LONGEST)}")

@@ -32,7 +32,13 @@ from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED, SchemaLo
 from spark_cep.codecs.topic_numbers import TopicNumbers
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
-from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
+from spark_cep.errors import (
+    SchemaError,
+    SchemaNotFoundError,
+    SparkCepError,
+    printable,
+    shortened,
+)
 
 if TYPE_CHECKING:
     # Its HTTP client takes a while to import, and these travel to each Python worker.
@@ -187,14 +193,26 @@ class ProtobufFormat(RecordFormat):
                 self.unknown_ids[schema_id] = now
                 continue
             try:
-                files = registry.get_messages(schema_id)
-                self.writers[schema_id] = tuple(self._writers(schema_id, files))
+                self.writers[schema_id] = self._readable(registry, schema_id)
             except SchemaNotFoundError:
                 self.unknown_ids[schema_id] = now
                 continue
             except SchemaError as error:
                 self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
             self.unknown_ids.pop(schema_id, None)
+
+    def _readable(self, registry: Registry, schema_id: SchemaId) -> tuple[Writer, ...]:
+        """The messages of a schema. Raises SchemaError for whatever it fails in, RegistryError
+        where the registry does not answer."""
+        try:
+            return tuple(self._writers(schema_id, registry.get_messages(schema_id)))
+        except SparkCepError:
+            raise
+        except Exception as error:
+            # Whoever may register schemas must not be able to end a job with one.
+            raise SchemaError(
+                f"schema {schema_id} cannot be used: {type(error).__name__}: {error}"
+            ) from error
 
     def _writers(self, schema_id: SchemaId, files: MessageFiles) -> Iterator[Writer]:
         """The messages of a schema. Raises SchemaError where one is not what it is read as."""

@@ -24,6 +24,10 @@ from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
 
 
+#: Compiling a schema takes a moment; older ones are looked up when a record of theirs comes.
+_ASKED_AT_START = 10
+
+
 def resolve_protobuf(
     settings: Settings,
     inputs: Mapping[str, Input],
@@ -68,7 +72,7 @@ def resolve_protobuf(
     )
     if framing is Framing.REGISTRY and given is not None and registry is not None:
         found.lookup, found.registry = SchemaLookup(RegistrySettings.of(given)), registry
-        found.ask(registry, sorted(ids))
+        found.ask(registry, sorted(ids)[-_ASKED_AT_START:])
     return found
 
 
