@@ -105,7 +105,7 @@ def _compiled(
             "--include_imports", f"--descriptor_set_out={made}", str(here / _MAIN),
         ]  # fmt: skip
         try:
-            done = subprocess.run(  # noqa: S603  our own interpreter, and files that we have written
+            done = subprocess.run(
                 command, capture_output=True, text=True, timeout=_SECONDS, check=False
             )
         except subprocess.TimeoutExpired:

@@ -23,7 +23,6 @@ from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
 
-
 #: Compiling a schema takes a moment; older ones are looked up when a record of theirs comes.
 _ASKED_AT_START = 10
 
