@@ -209,7 +209,7 @@ def test_no_registry(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "references", "why"),
     [
-        ("message {", {}, "line:1:9: Expected message name"),
+        ("message {", {}, "line 1:9: Expected message name"),
         ('syntax = "proto3"; import "a.proto";', {}, "a.proto: File not found"),
         ("", {"../a.proto": ""}, "which is no .proto file"),
     ],

@@ -31,6 +31,8 @@ from spark_cep.errors import (
 _MAIN = "schema.proto"
 _COMPILER = "grpc_tools"
 _SECONDS = 60
+#: Beginnings of lines of the compiler that are no errors.
+_OF_THE_LOG = ("WARNING: All log", "W0")
 _LONGEST = 500
 
 
@@ -111,8 +113,9 @@ def _compiled(
         except subprocess.TimeoutExpired:
             raise SchemaError(f"{origin}: was not compiled within {_SECONDS} seconds") from None
         if done.returncode:
-            told = done.stderr.replace(f"{here}/", "").replace(_MAIN, "line").strip()
-            raise SchemaError(f"{origin}: {shortened(printable(told), _LONGEST)}")
+            told = done.stderr.replace(f"{here}/", "").replace(f"{_MAIN}:", "line ")
+            lines = [line for line in told.splitlines() if not line.startswith(_OF_THE_LOG)]
+            raise SchemaError(f"{origin}: {shortened(printable('; '.join(lines)), _LONGEST)}")
         return MessageFiles(made.read_bytes())
 
 
