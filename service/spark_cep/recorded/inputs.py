@@ -96,7 +96,7 @@ def open_inputs(given: Sequence[tuple[DeclaredInput, Sequence[Path]]]) -> Opened
         _ = each.columns
     schemas = ResolvedSchemas(tuple(avro))
     schemas.ask(opening, opening.ids.values())
-    notes = [*opening.notes]
+    notes = [*dict.fromkeys(opening.notes)]
     notes += [f"records cannot be read: {why}" for why in schemas.unreadable.values()]
     found: RecordFormat = schemas
     if json and avro:
@@ -137,20 +137,25 @@ class _Opening:
 
     def open(self, declared: DeclaredInput, paths: Sequence[Path]) -> None:
         """Open the files of an input, and find its record types."""
-        before = len(self.recordings)
-        written = [self._open(declared, file) for file in _files(paths)]
-        mine = self.recordings[before:]
-        readers = _readers(declared, written)
-        times = [self._event_time(declared, reader) for reader in readers]
-        of_json = dict.fromkeys(each.topic for each in mine if isinstance(each, JsonFile))
-        others = dict.fromkeys(each.topic for each in mine if not isinstance(each, JsonFile))
-        for types, topics in ((self.avro, others), (self.json, of_json)):
-            if not topics:
-                continue
-            for reader, (column, unit) in zip(readers, times, strict=True):
+        of_json: dict[str, AvroSchema] = {}
+        others: dict[str, list[AvroSchema]] = {}
+        for file in _files(paths):
+            schema = self._open(declared, file)
+            made = self.recordings[-1]
+            if isinstance(made, JsonFile):
+                of_json[made.topic] = schema
+            else:
+                others.setdefault(made.topic, []).append(schema)
+        written = [schema for several in others.values() for schema in several]
+        for types, topics, schemas in (
+            (self.avro, tuple(others), written),
+            (self.json, tuple(of_json), [*of_json.values()]),
+        ):
+            for reader in _readers(declared, schemas) if topics else ():
                 (name,) = record_names(reader)
+                column, unit = self._event_time(declared, reader)
                 types.append(
-                    EventType(len(types), declared.name, name, reader, tuple(topics), column, unit)
+                    EventType(len(types), declared.name, name, reader, topics, column, unit)
                 )
         self._check_topics(of_json)
 

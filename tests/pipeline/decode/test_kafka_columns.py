@@ -95,7 +95,7 @@ def test_in_rules_in_sql() -> None:
     (match,) = found.outputs.matches
     assert (match.key, match.start, match.time) == ("3", FIRST, FIRST + 3)
     assert match.measures == {
-        "first": 100, "topic": "t", "total": 306, "kind": "a", "key": None,
+        "partition": 3, "first": 100, "topic": "t", "total": 306, "kind": "a", "key": None,
         "at": dt.datetime.fromtimestamp(FIRST / 1000, dt.UTC) + dt.timedelta(milliseconds=3),
     }  # fmt: skip
     assert found.outputs.dead_letters == []
