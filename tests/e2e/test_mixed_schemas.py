@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from spark_cep.codecs.protobuf.descriptors import compiled_text
 from spark_cep.codecs.registry.framing import VALUE_HEADER, frame
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
@@ -61,6 +62,13 @@ WHOLE = {
     "seen": datetime(2024, 2, 29, 12, 0, 0, 123456, tzinfo=UTC), "day": date(2024, 2, 29),
     "total": Decimal("12.34"), "ref": UUID("12345678-1234-5678-1234-567812345678"),
 }  # fmt: skip
+
+PROTO = """
+syntax = "proto3";
+package e2e;
+message Other { string id = 1; }
+message Message { string id = 1; int64 ts = 2; repeated string tags = 3; }
+"""
 
 CONDITIONS = {
     "id = 'k'": (0, 1, 2, 3, 4),
@@ -146,6 +154,20 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     ]
     scenario.send("lines", *map(Sent, lines))
     scenario.rule(_rule("lines", "lines", where="n < 3"))
+    scenario.input("messages", format="protobuf", record="Message")
+    # Those in front, and in the header, have the index of the second message.
+    in_front = frame(scenario.register_text("messages", PROTO, "PROTOBUF"), b"\2\2")
+    message = compiled_text(PROTO, "messages", {}).message_class("e2e.Message")
+    bodies = [message(id="p", ts=at(n), tags=["a"] * n).SerializeToString() for n in range(3)]
+    end = message(id="end", ts=at(1000)).SerializeToString()
+    header = [(VALUE_HEADER, in_front)]
+    scenario.send(
+        "messages",
+        Sent(in_front + bodies[0]),
+        *(Sent(body, headers=header) for body in bodies[1:]),
+        Sent(in_front + end),
+    )
+    scenario.rule(_rule("messages", "messages", where="SIZE(tags) <> 1 AND id = 'p'"))
     for number, condition in enumerate(CONDITIONS):
         scenario.rule(_rule(f"condition-{number}", "events", where=condition))
     for number, condition in enumerate(LOOK_BACKS):
@@ -156,6 +178,11 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     scenario.rule({**rule, "emit": {"events": columns}})
     scenario.rule(_rule("micros", "micros"))
     return scenario.run()
+
+
+def test_messages_of_protobuf(outputs: Outputs) -> None:
+    """By the registry, with schema and index in front or in the header."""
+    assert outputs.of("messages")[0] == [found("messages", "p", at(n), s=n) for n in (0, 2)]
 
 
 def _sent(framed: bytes, *, in_header: bool) -> Sent:

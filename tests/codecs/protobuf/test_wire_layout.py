@@ -74,7 +74,8 @@ class Reading:
         rows = []
         for row in range(len(bodies)):
             values: dict[Path, Any] = {}
-            for path, (vector, of) in self.wanted.items():
+            sound = read.faults[row] == Fault.NONE
+            for path, (vector, of) in self.wanted.items() if sound else ():
                 whole, value = int(read.wholes[row, vector]), None
                 data = read.data[whole >> 32 : (whole >> 32) + (whole & 0xFFFFFFFF)].tobytes()
                 if not read.nulls[row, vector]:
