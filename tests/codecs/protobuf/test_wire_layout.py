@@ -148,7 +148,7 @@ def test_damage_is_a_fault_where_protobuf_finds_it(seed: int) -> None:
         except DecodeError:
             assert fault in (Fault.UNDECODABLE, Fault.BAD_VALUE)
             continue
-        assert fault != Fault.UNDECODABLE
+        assert fault != Fault.UNDECODABLE, body
         assert fault_of_few in (Fault.NONE, fault)
         if fault == Fault.NONE:
             assert repr(row) == repr(expected(body, COLUMNS))

@@ -72,8 +72,7 @@ def _varint(data, at, end):
         at += 1
         value |= np.uint64(byte & 127) << np.uint64(7 * place)
         if byte < 128:
-            if place == 9 and byte > 1:
-                return value, -1
+            # Of a tenth byte the lowest bit counts.
             return value, at
     return value, -1
 
