@@ -8,12 +8,11 @@ import sys
 import tomllib
 from functools import cache
 from importlib.metadata import packages_distributions, requires
-from pathlib import Path
 
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).parents[1]
-SERVICE = ROOT / "service"
+from tests.sources import ROOT, SERVICE, trees
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 #: Imported by us, and part of what another package promises: its version goes with that one's.
@@ -64,13 +63,21 @@ OPTIONAL = {
 }
 
 
+#: A line that imports something of neither the package nor the standard library.
+_IMPORT = (
+    r"^[ \t]*(?:import|from)[ \t]+(?!(?:spark_cep|"
+    + "|".join(map(re.escape, sorted(sys.stdlib_module_names)))
+    + r")\b)"
+)
+
+
 @cache
 def imported() -> dict[str, set[str]]:
     """The distributions that modules of the package import, each with these modules."""
     found: dict[str, set[str]] = {}
     distributions = packages_distributions()
-    for path in sorted(SERVICE.glob("**/*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path, tree in trees(_IMPORT):
+        for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names = [node.module]

@@ -13,7 +13,7 @@ import pytest
 from spark_cep.backtest.on_spark import SparkReplay
 from spark_cep.backtest.replay import OpenMatches, Replay, ReplayedBatch
 from spark_cep.backtest.stages.matching import matching_of
-from spark_cep.backtest.stages.reading import Failed, Reading, Told, shares_of
+from spark_cep.backtest.stages.reading import Failed, PieceSummary, Reading, shares_of
 from spark_cep.errors import ConfigurationError
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.recorded import merging
@@ -61,11 +61,11 @@ def on_stages(replay: Replay, tasks: int) -> Any:
     )
     reading = pickle.loads(pickle.dumps(reading))
     packed = [each for share in shares for each in reading.packed(share)]
-    told = [each for each in packed if isinstance(each, Told)]
+    summaries = [each for each in packed if isinstance(each, PieceSummary)]
     # Tasks end in any order.
-    matching = matching_of(reading, told[::-1], "wait", tasks, True)
+    matching = matching_of(reading, summaries[::-1], "wait", tasks, True)
     matching = pickle.loads(pickle.dumps(matching))
-    others = [each for each in packed if not isinstance(each, Told)]
+    others = [each for each in packed if not isinstance(each, PieceSummary)]
     keyed = sorted(matching.keyed(others[::-1]), key=lambda each: each[0])
     found: list[ReplayedBatch] = []
     still = OpenMatches()

@@ -111,7 +111,7 @@ def show_cursor() -> None:
 
 
 @contextmanager
-def compiling_told() -> Iterator[None]:
+def compilation_shown() -> Iterator[None]:
     """Tell people where code is compiled in the block, which takes long."""
     # The compiler is slow to import.
     from spark_cep.columns.compilation import compilation_noticed

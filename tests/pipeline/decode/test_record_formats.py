@@ -198,7 +198,12 @@ LARGE = 120_000
 
 
 @pytest.mark.parametrize(
-    ("key", "count"), [("k", 20_000), ("UPPER(k)", 2_000), (["k", "kind"], 2_000)]
+    ("key", "count"),
+    [
+        pytest.param("k", 20_000, marks=pytest.mark.slow),
+        ("UPPER(k)", 2_000),
+        (["k", "kind"], 2_000),
+    ],
 )
 def test_a_large_constant_of_many_records(key: Any, count: int) -> None:
     """A default of the reader schema that the records' few bytes do not have: up to 2.4 GB."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from spark_cep.documents.nearest import instead
 from spark_cep.documents.places import Path
 from spark_cep.durations import MAX_DURATION_MS, format_duration
+from spark_cep.event_times import FIRST_TIME, LAST_TIME
 from spark_cep.pattern.checks.findings import Finding, place_steps
 from spark_cep.pattern.expressions import ALL_STEPS, Expression, ExpressionError, parse
 from spark_cep.pattern.expressions.nodes import Column
@@ -15,10 +16,6 @@ from spark_cep.pattern.tree import MOST_COUNTED, MOST_VERSION, PreviousVersion, 
 
 LONGEST_NAME = 100
 """Most characters in the name of a step, a measure or a rule."""
-
-EARLIEST_MS = -62_135_596_800_000
-LATEST_MS = 253_402_300_799_999
-"""The instants that an ISO timestamp can say: the years 1 to 9999."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -145,7 +142,7 @@ def check_instant(rule: Rule) -> Iterator[Finding]:
         )
         allowed = "`restart` or `drain`; or leave `effective_from` out"
         yield Finding(message, ("previous_version",), allowed)
-    if instant is not None and not EARLIEST_MS <= instant <= LATEST_MS:
+    if instant is not None and not FIRST_TIME <= instant <= LAST_TIME:
         message = f"`effective_from` is out of range: {instant} ms since 1970"
         yield Finding(message, ("effective_from",), "a time in the years 1 to 9999")
 
