@@ -23,13 +23,14 @@ BROUGHT = {
 }  # fmt: skip
 #: Required, and imported by others alone, or by a name in a string.
 NOT_IMPORTED = {
-    "protobuf": "PySpark's client of transformWithState",
+    "grpcio-tools": "the compiler of .proto files, which runs as a program",
     "tzdata": "the standard library's zoneinfo",
     "psycopg": "SQLAlchemy, for rules.sql.url of PostgreSQL",
 }
 #: Modules that import an extra's packages; what imports them asks for the extra first.
 EXTRAS = {
     "sql": {"spark_cep/rules/sources/sql_table.py"},
+    "protobuf": set(),
     "dot": {"spark_cep/compiler/explain/dot_text.py"},
     "play": {
         f"spark_cep/play/page/{name}.py"

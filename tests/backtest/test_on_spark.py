@@ -17,7 +17,7 @@ from spark_cep.backtest.stages.reading import Failed, PieceSummary, Reading, sha
 from spark_cep.errors import ConfigurationError
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.recorded import merging
-from spark_cep.recorded.files import avro_files, line_files
+from spark_cep.recorded.files import avro_files, lines
 from spark_cep.recorded.opening import open_events
 from spark_cep.rules.rule_set import assemble
 from spark_cep.runner.batch import RunSettings
@@ -84,7 +84,7 @@ def test_the_stages(tasks: int, replay: Replay, monkeypatch: pytest.MonkeyPatch)
     """Whatever the number of tasks, and of parts of a file; stages and results can be pickled."""
     monkeypatch.setattr(merging, "_ROWS", 20)
     monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 5)
-    monkeypatch.setattr(line_files, "BYTES_TOGETHER", 300)
+    monkeypatch.setattr(lines, "BYTES_TOGETHER", 300)
     expected = summary([*replay.run()], replay.open_matches())
     assert (len(expected["matches"]), len(expected["letters"]), expected["records"]) == (30, 1, 124)
     assert len(expected["late"]) == 1
@@ -96,7 +96,7 @@ def test_each_piece_is_read_and_decoded_by_one_task(
 ) -> None:
     """All shares together have each record once; a file that is much larger than others is cut."""
     monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 5)
-    monkeypatch.setattr(line_files, "BYTES_TOGETHER", 300)
+    monkeypatch.setattr(lines, "BYTES_TOGETHER", 300)
     shares = shares_of(replay.events.recordings, 2)
     assert len(shares) > 2
     seen: Counter[tuple[str, int]] = Counter()

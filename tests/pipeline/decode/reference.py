@@ -20,7 +20,7 @@ import pyarrow as pa
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.registry.framing import FramingError, read_schema_id
+from spark_cep.codecs.registry.framing import FramingError, prefixed
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
 from spark_cep.columns.loops.text_hash import SEED, text_hash
 from spark_cep.columns.vectors import Bytes, reader
@@ -213,7 +213,7 @@ class _Reference:
         if record.value is None:
             return Fault.TOMBSTONE, None, {}
         try:
-            schema_id = read_schema_id(record.value)
+            schema_id = prefixed(record.value).schema
         except FramingError:
             return Fault.NOT_FRAMED, None, {}
         if schema_id in self._catalogue.unreadable:

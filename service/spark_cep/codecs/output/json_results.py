@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from json.encoder import encode_basestring as _text
 from typing import Any
 
 import numpy as np
@@ -77,19 +78,21 @@ def _value(of: FieldType | Record, value: Any) -> str:
     return _plain(value)
 
 
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
 def _plain(value: Any) -> str:
     """A value of the types of the output schemas."""
     match value:
         case str():
             return _text(value)
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float() if math.isfinite(value):
+            return float.__repr__(value)
+        case float():
+            return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
         case bytes():
             return f'"{b64encode(value).decode("ascii")}"'
-        case float() if not math.isfinite(value):
-            return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
         case list():
             return f"[{','.join(map(_plain, value))}]"
     return json.dumps(value)

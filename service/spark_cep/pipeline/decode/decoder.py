@@ -89,7 +89,7 @@ class Decoder:
         where nothing is to be done; slots as :mod:`spark_cep.pipeline.match.event_columns` reads
         them).
         """
-        read = self.kafka.filled(self.reader.read(records.topic, records.value), records)
+        read = self.kafka.filled(self._columns(records), records)
         if read.added > MOST_BYTES and len(records) > 1:
             raise TooManyBytesError
         faults = read.faults
@@ -141,6 +141,9 @@ class Decoder:
         )
         return Decoded(counted, pa.RecordBatch.from_pydict(made), failures)
 
+    def _columns(self, records: KafkaRecords) -> Read:
+        return self.reader.read(records.topic, records.value, records.headers)
+
     @property
     def in_micros(self) -> bool:
         """Return whether event times may be finer than milliseconds."""
@@ -149,7 +152,11 @@ class Decoder:
     def event_times(self, records: KafkaRecords) -> _Longs:
         """The event times of records in milliseconds; ``NO_TIME`` of those that have none within
         bounds, or cannot be read."""
-        read = self.kafka.filled(self.reader.read(records.topic, records.value), records)
+        read = self.kafka.filled(self._columns(records), records)
+        if read.added > MOST_BYTES and len(records) > 1:
+            half = len(records) // 2
+            parts = (records.between(0, half), records.between(half, len(records)))
+            return np.concatenate([self.event_times(part) for part in parts])
         of = np.where(read.faults == Fault.NONE, read.types, np.int32(-1))
         time, _ = self._times(read, of, records.time)
         time[(time < FIRST_TIME) | (time > LAST_TIME)] = NO_TIME
