@@ -45,7 +45,7 @@ EXTRAS = {
             "timeline",
         )
     },
-    "fmt": {"spark_cep/cli/setup/formatting.py"},
+    "fmt": {"spark_cep/cli/authoring/formatting.py"},
     "lsp": {"spark_cep/language_server/protocol.py", "spark_cep/language_server/server.py"},
 }
 

@@ -15,10 +15,11 @@ from spark_cep.backtest import example_accounts, replay
 from spark_cep.backtest.unpaired import NEW, OLD, Compared, Unpaired
 from spark_cep.cli.main import app
 from spark_cep.model import Coordinates
-from spark_cep.recorded import avro_files, merging
+from spark_cep.recorded import merging
+from spark_cep.recorded.files import avro_files
 from spark_cep.runner.batch import BatchResults
 from spark_cep.runner.runner import Runner
-from tests.recorded.files import FORMS, RULE, START, iso, login, logins
+from tests.recorded.logins import FORMS, RULE, START, iso, login, logins
 
 ABSENT = """\
 ---

@@ -16,11 +16,12 @@ from spark_cep.backtest.stages.matching import matching_of
 from spark_cep.backtest.stages.reading import Failed, Reading, Told, shares_of
 from spark_cep.errors import ConfigurationError
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
-from spark_cep.recorded import avro_files, line_files, merging
+from spark_cep.recorded import merging
+from spark_cep.recorded.files import avro_files, line_files
 from spark_cep.recorded.opening import open_events
 from spark_cep.rules.rule_set import assemble
 from spark_cep.runner.batch import RunSettings
-from tests.recorded.files import FORMS, RULE, login, logins, rules
+from tests.recorded.logins import FORMS, RULE, login, logins, rules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

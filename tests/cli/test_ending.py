@@ -26,7 +26,8 @@ observability: {{log_format: json, log_level: error, metrics_port: 0}}
 PROGRAM = """
 import sys, time
 from spark_cep import errors
-from spark_cep.cli import main, running
+from spark_cep.cli import main
+from spark_cep.cli.job import running
 from spark_cep.pipeline.driver import service
 from spark_cep.pipeline.spark import starting
 

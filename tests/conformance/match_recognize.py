@@ -18,7 +18,7 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.errors import RuleSetError
 from spark_cep.matcher.findings.partial import END_OF_TIME
-from spark_cep.matcher.row_pattern.found import SkipFault
+from spark_cep.matcher.row_pattern.failures import SkipFault
 from spark_cep.model import Coordinates
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.sql.query import Query, Sort

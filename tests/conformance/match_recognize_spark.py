@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spark_cep.errors import RuleSetError
-from spark_cep.matcher.row_pattern.found import SkipFault
+from spark_cep.matcher.row_pattern.failures import SkipFault
 from spark_cep.pattern.sql.syntax import read_statement
 from tests.conformance.match_recognize import (
     Case,

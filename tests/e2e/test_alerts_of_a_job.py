@@ -156,7 +156,7 @@ def test_of_the_input(rig: Rig) -> None:
 
 
 def _workers(command: Command, number: signal.Signals) -> None:
-    for pid in command.python_processes(b"spark_cep.pipeline.spark.worker_daemon"):
+    for pid in command.python_processes(b"spark_cep.pipeline.spark.forking.worker_daemon"):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from spark_cep.cli.explaining import rules_to_explain, show, written
-from spark_cep.cli.forms import RuleForm
+from spark_cep.cli.authoring.explaining import rules_to_explain, show, written
+from spark_cep.cli.authoring.forms import RuleForm
 from spark_cep.cli.main import app
 from spark_cep.compiler.steps.lowering import lower
 from spark_cep.pattern.document.loading import load_rules

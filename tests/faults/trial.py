@@ -140,7 +140,7 @@ def kill_python(kind: str) -> Fault:
     from, the one that plans the input, or the server that all are forked from."""
 
     def fault(command: Command, random: Random) -> bool:
-        daemons = command.python_processes(b"spark_cep.pipeline.spark.worker_daemon")
+        daemons = command.python_processes(b"spark_cep.pipeline.spark.forking.worker_daemon")
         match kind:
             case "worker":
                 found = [pid for pid in daemons if _parent(pid) in daemons]

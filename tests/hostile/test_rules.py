@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from spark_cep.cli.computed_by_python import computed_by_python
+from spark_cep.cli.authoring.computed_by_python import computed_by_python
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.document.loading import load_rules

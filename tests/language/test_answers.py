@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_cep.cli.checking import check_rules
+from spark_cep.cli.authoring.checking import check_rules
 from spark_cep.language.actions import actions
 from spark_cep.language.answers import (
     Diagnostic,

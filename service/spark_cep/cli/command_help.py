@@ -86,10 +86,10 @@ def complete(app: typer.Typer, words: str = "") -> None:
             command.epilog = f"Example: {escape(known.example)}"
     for group in app.registered_groups:
         if group.typer_instance is not None:
-            name = str(group.name or group.typer_instance.info.name)
+            name = group.typer_instance.info.name or ""
             if not words and name in HELP:
                 group.rich_help_panel = HELP[name].group
-            complete(group.typer_instance, f"{words}{name} ")
+            complete(group.typer_instance, f"{words}{name} ".lstrip())
 
 
 def first_sentence(called: Callable[..., object]) -> str:

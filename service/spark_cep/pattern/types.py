@@ -239,8 +239,8 @@ def record_type(avro_schema: Mapping[str, Any] | str) -> RecordType:
     return converted
 
 
-def scalar_type(node: Mapping[str, Any] | str) -> SqlType:
-    """The type of a primitive, an enum or a fixed."""
+def scalar_type(node: object) -> SqlType:
+    """The type of a node that is a primitive, an enum or a fixed."""
     return _AvroReader().convert(node, _At())
 
 

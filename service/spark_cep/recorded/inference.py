@@ -12,10 +12,10 @@ from spark_cep.codecs.registry.framing import PREFIX_LENGTH
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
-from spark_cep.recorded import avro_files, line_files, parquet_files
-from spark_cep.recorded.arrow_schemas import avro_schema
-from spark_cep.recorded.json_lines import JsonLines
-from spark_cep.recorded.text_columns import as_lines
+from spark_cep.recorded.files import avro_files, line_files, parquet_files
+from spark_cep.recorded.files.arrow_schemas import avro_schema
+from spark_cep.recorded.files.json_lines import JsonLines
+from spark_cep.recorded.files.text_columns import as_lines
 
 
 class Inferred(NamedTuple):

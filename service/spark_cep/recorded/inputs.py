@@ -15,12 +15,12 @@ from spark_cep.config import KAFKA_TIMESTAMP, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.pattern.types import BIGINT, STRING, TIMESTAMP, RecordType, column_type, record_type
-from spark_cep.recorded import avro_files, line_files, parquet_files
-from spark_cep.recorded.avro_files import AvroFile
-from spark_cep.recorded.line_files import LineFile
-from spark_cep.recorded.parquet_files import ParquetFile
+from spark_cep.recorded.files import avro_files, line_files, parquet_files
+from spark_cep.recorded.files.avro_files import AvroFile
+from spark_cep.recorded.files.line_files import LineFile
+from spark_cep.recorded.files.parquet_files import ParquetFile
+from spark_cep.recorded.files.row_writer import written_schema
 from spark_cep.recorded.recording import FileCoordinates, Recording
-from spark_cep.recorded.row_writer import written_schema
 
 #: Names that connectors from Kafka give their files: topic, partition, offset of the first record.
 _OF_KAFKA = re.compile(r"([A-Za-z0-9._-]+)\+(\d+)\+(\d+)\.\w+(\.\w+)?")

@@ -16,8 +16,7 @@ from spark_cep.pattern.tree import Rule
 from spark_cep.pattern.types import RecordType
 from spark_cep.pipeline.match.group_matcher import MakeMatcher
 from spark_cep.pipeline.match.watermark import BEGINNING
-from spark_cep.rules.plans import plan_fingerprint, plan_for
-from spark_cep.rules.rule_set import Version
+from spark_cep.rules.plans import plan_for
 from spark_cep.runner.values import ValueInputs, ValueRecord
 from spark_cep.testkit.explaining import event_lines, rule_lines, section_lines
 from spark_cep.testkit.found import FoundResults
@@ -41,8 +40,8 @@ from spark_cep.testkit.times import (
     instant_text,
     moment,
 )
+from spark_cep.testkit.versions import RunVersions
 from spark_cep.why.answer import Answer
-from spark_cep.why.versions import after_change
 
 _END_OF_TIME = 1 << 62
 
@@ -90,9 +89,7 @@ class RuleTest:
         self._sent_types = SentTypes(self._rules.enabled)
         types = ValueInputs(self._inputs.record_types)
         self._runner = KitRunner(self._rules, plan, types, matcher)
-        #: Every version that has run, the newest of each rule last.
-        self._versions = {(rule.id, rule.version): rule for rule in self._rules.enabled}
-        self._fingerprints: dict[Version, str] = {}
+        self._versions = RunVersions(self._rules.enabled)
         self._watermark = self._followed(BEGINNING)
         self._outputs = Outputs()
         self._late: list[LateEvent] = []
@@ -178,16 +175,10 @@ class RuleTest:
         new = rule_set(rules)
         inputs = KitInputs.of(new, *self._schemas)
         running = replace(self._rules, loaded=tuple(map(self._inputs.spelled, self._rules.loaded)))
-        self._fingerprints |= {
-            (one.rule.id, one.rule.version): plan_fingerprint(one) for one in running.loaded
-        }
-        self._rules = after_change(running, map(inputs.spelled, new.loaded), self._fingerprints)
+        self._rules = self._versions.changed(running, map(inputs.spelled, new.loaded))
         self._inputs, self._sent_types = inputs, SentTypes(self._rules.enabled)
         plan = plan_for(self._rules, inputs.record_types)
         self._found.know(plan.plans)
-        for rule in self._rules.enabled:
-            self._versions.pop((rule.id, rule.version), None)
-            self._versions[rule.id, rule.version] = rule
         self._outputs.add(self._runner.replace(self._rules, plan, inputs.record_types).outputs)
 
     # What the test looks at.
@@ -305,17 +296,7 @@ class RuleTest:
     def _one(self, rule: str | None, version: int | None = None) -> Rule:
         """The rule that is meant, once what was sent is handed over."""
         self._settle(self._watermark)
-        known = {each.id: each for each in self._versions.values()}
-        if rule is None and len(known) == 1:
-            (rule,) = known
-        if rule not in known:
-            raise ValueError(f"say which rule: {', '.join(known) or 'there is none'}")
-        if version is None:
-            version = known[rule].version
-        if (rule, version) not in self._versions:
-            ran = ", ".join(str(number) for of, number in self._versions if of == rule)
-            raise ValueError(f"rule {rule} has no version {version}; there were {ran}")
-        return self._versions[rule, version]
+        return self._versions.one(rule, version)
 
     def explain(self) -> str:
         """Everything that is known, as text: for the message of an assertion."""
@@ -339,7 +320,7 @@ class RuleTest:
             *event_lines(self._sent, late, waiting, taken),
             *(f"warning: {warning.render()}" for warning in self._sent_types.warnings),
             *section_lines(sections),
-            *self._runner.ended_lines(self._versions.values()),
+            *self._runner.ended_lines(self._versions),
         ]
         return "\n".join(lines)
 

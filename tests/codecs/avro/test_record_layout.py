@@ -13,7 +13,7 @@ import fastavro
 import numpy as np
 import pytest
 
-from spark_cep.codecs.avro import record_layout
+from spark_cep.codecs.avro import schema_layout
 from spark_cep.codecs.avro.default_values import default_value
 from spark_cep.codecs.avro.loops import record_bytes
 from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
@@ -160,7 +160,7 @@ def test_types_that_contain_themselves() -> None:
 
 def test_a_type_that_is_used_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Doubling a record twenty times does not make a million operations."""
-    monkeypatch.setattr(record_layout, "_MOST_WRITTEN_OUT", 100)
+    monkeypatch.setattr(schema_layout, "_MOST_WRITTEN_OUT", 100)
     node: Any = record("R0", a="int", b="string")
     for level in range(1, 12):
         node = record(f"R{level}", a=node, b=f"R{level - 1}")

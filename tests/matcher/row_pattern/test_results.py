@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
-from spark_cep.matcher.row_pattern.found import SkipFault
+from spark_cep.matcher.row_pattern.failures import SkipFault
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.sql.query import Computed

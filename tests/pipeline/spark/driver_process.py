@@ -13,8 +13,8 @@ _PROGRAM = """
 import subprocess, sys, threading
 from pathlib import Path
 from spark_cep.observability.logs import configure
-from spark_cep.pipeline.spark.fork_server import ForkServer
-from spark_cep.pipeline.spark.preloading import load
+from spark_cep.pipeline.spark.forking.fork_server import ForkServer
+from spark_cep.pipeline.spark.forking.preloading import load
 
 configure(log_format="json")
 server = ForkServer(Path(sys.argv[1]))

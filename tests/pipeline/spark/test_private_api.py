@@ -21,7 +21,7 @@ from pyspark.sql.streaming.stateful_processor_api_client import (
 from pyspark.sql.types import LongType, StructField, StructType
 
 from spark_cep.pipeline.spark import private_api
-from spark_cep.pipeline.spark.preloading import SPARKS_MODULES
+from spark_cep.pipeline.spark.forking.preloading import SPARKS_MODULES
 from spark_cep.pipeline.spark.starting import initialize_classes
 
 #: By module: dotted names in it, and the parameters of those that are called.

@@ -10,7 +10,8 @@ import numpy as np
 from spark_cep.columns.compilation import I64, NONE
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern.found import ConditionFailure, limit_text, plain
+from spark_cep.matcher.row_pattern.calls import ConditionFailure
+from spark_cep.matcher.row_pattern.found import limit_text, plain
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, RowPatternLoopRun

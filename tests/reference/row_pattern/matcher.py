@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.row_pattern.evaluation import Binder, MeasureResults, NotYetKnownError, View
-from spark_cep.matcher.row_pattern.found import SkipFault
+from spark_cep.matcher.row_pattern.failures import SkipFault
 from spark_cep.matcher.row_pattern.loops.tables import MOST_AGAIN, TRIED_AGAIN
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.model import Event

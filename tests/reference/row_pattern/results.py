@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from spark_cep.columns.vectors import reader
-from spark_cep.matcher.row_pattern.found import RunFindings, SkipFault
+from spark_cep.matcher.row_pattern.failures import SkipFault
+from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.model import Event
 

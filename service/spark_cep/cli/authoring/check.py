@@ -9,8 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
+from spark_cep.cli.authoring.forms import CheckForm
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.forms import CheckForm
 from spark_cep.cli.terminal import err, print_warnings
 from spark_cep.errors import RuleSetError, printable, printable_lines
 
@@ -51,8 +51,8 @@ def check(
     Kafka. --config needs the registry; it warns where Kafka does not answer, refuses the login or
     has no such input topic, and the exit code stays that of the rules."""
     from spark_cep.cli.authoring import check_forms
+    from spark_cep.cli.authoring.checking import STANDARD_INPUT, check_rules
     from spark_cep.cli.authoring.fixing import fix_files
-    from spark_cep.cli.checking import STANDARD_INPUT, check_rules
 
     paths = rules or []
     if fix and (not paths or STANDARD_INPUT in paths):

@@ -9,8 +9,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from spark_cep import __version__
-from spark_cep.cli.checking import CheckReport
-from spark_cep.cli.forms import CheckForm
+from spark_cep.cli.authoring.checking import CheckReport
+from spark_cep.cli.authoring.forms import CheckForm
 from spark_cep.errors import Problem, Span
 from spark_cep.pattern.check_codes import Code
 

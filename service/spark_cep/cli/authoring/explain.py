@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spark_cep.cli.forms import RuleForm
+from spark_cep.cli.authoring.forms import RuleForm
 from spark_cep.cli.saving import save
 from spark_cep.cli.terminal import out, print_warnings
 
@@ -34,7 +34,7 @@ def explain(
 ) -> None:
     """Show what rules do: steps, states and edges, where conditions are evaluated, what bounds the
     state. Needs neither Spark nor Kafka."""
-    from spark_cep.cli import explaining
+    from spark_cep.cli.authoring import explaining
 
     explained = explaining.rules_to_explain(rules, chosen or [], schema or [])
     print_warnings(explained.warnings_outside(form))

@@ -6,40 +6,19 @@ from typing import Annotated
 
 import typer
 
+from spark_cep.cli.job.running import run
+from spark_cep.cli.job.tail import tail
 from spark_cep.cli.terminal import ConfigFile, configure_logs, err, out
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import load
 from spark_cep.errors import printable
 
-
-def rescale(
-    config: ConfigFile,
-    partitions: Annotated[
-        int,
-        typer.Option(
-            "--partitions", "-n", help="State partitions from now on, at most state.key_groups."
-        ),
-    ],
-) -> None:
-    """Redistribute the state of a stopped job over another number of partitions. An unfinished
-    batch is completed first."""
-    from spark_cep.pipeline.driver.commands import rescale as rescaling
-
-    settings = load(config)
-    configure_logs(settings.observability)
-    done = rescaling.rescale(settings, partitions)
-    place = settings.state.checkpoint
-    if done.before == done.after:
-        typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
-    else:
-        typer.echo(
-            f"{place}: {done.before} state partitions before, {done.after} now, as of batch"
-            f" {done.batch}"
-        )
-    if settings.state.state_partitions != done.after:
-        typer.echo(f"set state.state_partitions to {done.after}, then start the job")
+commands = typer.Typer()
+commands.command()(run)
+commands.command()(tail)
 
 
+@commands.command()
 def state(
     config: ConfigFile,
     checkpoint: Annotated[
@@ -66,34 +45,7 @@ def state(
         state_text.show(report, plans, out)
 
 
-def reset_clock(
-    config: ConfigFile,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="TIME",
-            help="The new watermark, a date and time with its zone; default: by the time of the"
-            " last batch.",
-        ),
-    ] = None,
-) -> None:
-    """Set the clock of a stopped job back, after events with times in the future have moved it. The
-    next start does it, before it reads anything."""
-    from spark_cep.cli.job import resetting
-    from spark_cep.pipeline.driver.commands import reset_clock as command
-
-    wanted = None if to is None else resetting.moment(to)
-    settings = load(config).with_checkpoint(checkpoint)
-    configure_logs(settings.observability)
-    done = command.reset_clock(settings, wanted)
-    typer.echo(resetting.text(str(settings.state.checkpoint), done))
-
-
+@commands.command()
 def dead_letters(
     config: ConfigFile,
     most: Annotated[
@@ -130,3 +82,61 @@ def dead_letters(
             typer.echo("\n".join(dead_letters_text.as_text(letter)))
     if not letters and not as_json:
         typer.echo(f"{topic} has no such dead letters")
+
+
+@commands.command()
+def rescale(
+    config: ConfigFile,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            "--partitions", "-n", help="State partitions from now on, at most state.key_groups."
+        ),
+    ],
+) -> None:
+    """Redistribute the state of a stopped job over another number of partitions. An unfinished
+    batch is completed first."""
+    from spark_cep.pipeline.driver.commands import rescale as rescaling
+
+    settings = load(config)
+    configure_logs(settings.observability)
+    done = rescaling.rescale(settings, partitions)
+    place = settings.state.checkpoint
+    if done.before == done.after:
+        typer.echo(f"{place} has {done.after} state partitions already; nothing to do")
+    else:
+        typer.echo(
+            f"{place}: {done.before} state partitions before, {done.after} now, as of batch"
+            f" {done.batch}"
+        )
+    if settings.state.state_partitions != done.after:
+        typer.echo(f"set state.state_partitions to {done.after}, then start the job")
+
+
+@commands.command()
+def reset_clock(
+    config: ConfigFile,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="TIME",
+            help="The new watermark, a date and time with its zone; default: by the time of the"
+            " last batch.",
+        ),
+    ] = None,
+) -> None:
+    """Set the clock of a stopped job back, after events with times in the future have moved it. The
+    next start does it, before it reads anything."""
+    from spark_cep.cli.job import resetting
+    from spark_cep.pipeline.driver.commands import reset_clock as command
+
+    wanted = None if to is None else resetting.moment(to)
+    settings = load(config).with_checkpoint(checkpoint)
+    configure_logs(settings.observability)
+    done = command.reset_clock(settings, wanted)
+    typer.echo(resetting.text(str(settings.state.checkpoint), done))

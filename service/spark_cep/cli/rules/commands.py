@@ -236,7 +236,7 @@ def _sets(config: ConfigFile, *, audit: bool) -> list[LoggedRules]:
 
 def _side(named: str | None, sets: list[LoggedRules]) -> Side:
     """The newest set, the one of a number, or the rules of a file or folder."""
-    from spark_cep.cli.checking import read_existing
+    from spark_cep.cli.authoring.checking import read_existing
     from spark_cep.cli.rules.text import Side
 
     if named is not None and not named.isdigit():

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from spark_cep.cli.authoring.forms import CheckForm
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.forms import CheckForm
 from spark_cep.cli.terminal import ConfigFile, out
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, printable
@@ -78,7 +78,7 @@ def check(
     """Check the settings alone: every mistake at once, with file and line or variable. Nothing is
     connected to; `spark-cep doctor` does that."""
     from spark_cep.cli.authoring import check_forms
-    from spark_cep.cli.checking import CheckReport
+    from spark_cep.cli.authoring.checking import CheckReport
     from spark_cep.config import load_with_origins
 
     try:

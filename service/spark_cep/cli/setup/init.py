@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spark_cep.cli.authoring.events import GivenEventTimes, GivenSchemas
 from spark_cep.cli.terminal import note
+from spark_cep.cli.trying.events import GivenEventTimes, GivenSchemas
 from spark_cep.errors import ConfigurationError, SchemaError
 
 if TYPE_CHECKING:

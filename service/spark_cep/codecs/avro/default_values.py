@@ -30,7 +30,7 @@ def members(schema: AvroSchema, union: list[Node]) -> list[Node]:
     others = [branch for branch in union if kind(branch) != "null"]
     definitions = [schema.resolve(branch) for branch in others]
     if {kind(each) for each in definitions} in ({"int", "long"}, {"float", "double"}):
-        types = {scalar_type(each) for each in definitions}  # type: ignore[arg-type]
+        types = {scalar_type(each) for each in definitions}
         if types in ({INT, BIGINT}, {FLOAT, DOUBLE}):
             return []
     return others if len(others) > 1 else []
@@ -87,7 +87,7 @@ def _of_union(schema: AvroSchema, branches: list[Node], value: Any) -> Any:
 
 
 def _scalar(node: Node, what: str, value: Any) -> Any:
-    of = scalar_type(node)  # type: ignore[arg-type]
+    of = scalar_type(node)
     if what in ("bytes", "fixed"):
         raw = value.encode("latin-1")
         if isinstance(of, DecimalType):

@@ -166,7 +166,7 @@ class _Resolver:
         size = w["size"] if isinstance(w, dict) and kind(w) == "fixed" else 0
         logical = str(r.get("logicalType")) if isinstance(r, dict) else ""
         micros = _MICROS.get(logical.rpartition("-")[2], 0) if "timestamp-" in logical else 0
-        return Scalar(kind(w), size, kind(r), scalar_type(r), micros)  # type: ignore[arg-type]
+        return Scalar(kind(w), size, kind(r), scalar_type(r), micros)
 
     def _record(self, w: dict[str, Any], r: dict[str, Any]) -> Action:
         fields = {field["name"]: field for field in r["fields"]}

@@ -9,7 +9,6 @@ Avro (:mod:`spark_cep.codecs.avro.record_layout`).
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,9 @@ from numpy.typing import NDArray
 from spark_cep.codecs.avro.default_values import default_value, members
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.avro.schema_nodes import Node, kind
+from spark_cep.codecs.json.loops import layout_tables as tables
 from spark_cep.codecs.json.loops import record_text as ops
+from spark_cep.codecs.json.loops.names import name_hash
 from spark_cep.codecs.json.values import (
     BITS,
     JsonValue,
@@ -31,13 +32,13 @@ from spark_cep.codecs.json.values import (
 )
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read, Wanted
+from spark_cep.codecs.wanted_columns import defaults_in, wanted_in
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.representation import (
     MOST_WHOLE_DIGITS,
     Representation,
     representation,
-    to_whole,
 )
 from spark_cep.columns.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, fixed, no_texts
 from spark_cep.packing import pack
@@ -48,17 +49,15 @@ from spark_cep.pattern.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     DecimalType,
-    SqlType,
     scalar_type,
 )
 
-_LONG = struct.Struct("<q")
 #: Of a field of a record in an array or a map.
 _FIELD_BYTES = 64
 _KINDS = {
-    "null": ops.NOTHING, "boolean": ops.BOOLEAN, "float": ops.FLOAT, "double": ops.DOUBLE,
-    "string": ops.TEXT, "enum": ops.SYMBOL, "bytes": ops.BASE64, "fixed": ops.BASE64,
-    "record": ops.RECORD, "array": ops.ARRAY, "map": ops.MAP,
+    "null": tables.NOTHING, "boolean": tables.BOOLEAN, "float": tables.FLOAT,
+    "double": tables.DOUBLE, "string": tables.TEXT, "enum": tables.SYMBOL, "bytes": tables.BASE64,
+    "fixed": tables.BASE64, "record": tables.RECORD, "array": tables.ARRAY, "map": tables.MAP,
 }  # fmt: skip
 
 
@@ -102,7 +101,7 @@ class TextLayout:
         )  # fmt: skip
         if counts[ops.DOUBLES_LEFT]:
             for vector, single in self.doubles.items():
-                rows = np.flatnonzero(nulls[:, vector] == ops.LEFT)
+                rows = np.flatnonzero(nulls[:, vector] == tables.LEFT)
                 found = _doubles(data, wholes[rows, vector])
                 with np.errstate(over="ignore"):
                     doubles[rows, vector] = found.astype(np.float32) if single else found
@@ -161,8 +160,8 @@ class _TextProgram:
 
         return TextLayout(
             self._root,
-            table(self._nodes, ops.NODE_COLUMNS),
-            table(self._fields, ops.FIELD_COLUMNS),
+            table(self._nodes, tables.NODE_COLUMNS),
+            table(self._fields, tables.FIELD_COLUMNS),
             table(self._entries, 3),
             np.array(self._slots, np.int64),
             np.frombuffer(bytes(self._names), np.uint8),
@@ -180,17 +179,17 @@ class _TextProgram:
         """Write the node of a value, which is the column ``path`` (``None``: inside of one); its
         number."""
         number = len(self._nodes)
-        node = [0] * ops.NODE_COLUMNS
+        node = [0] * tables.NODE_COLUMNS
         self._nodes.append(node)
         vector, of = (-1, None) if path is None else self._wanted.get(path, (-1, None))
-        node[ops.VECTOR], node[ops.READER_VECTOR] = vector, -1
-        node[ops.NULLABLE] = int(may_be_null(self._schema, given))
+        node[tables.VECTOR], node[tables.READER_VECTOR] = vector, -1
+        node[tables.NULLABLE] = int(may_be_null(self._schema, given))
         if of is not None and representation(of) is Representation.OBJECT:
             reader = JsonValue(self._schema, given)
             if reader not in self._readers:
                 self._readers.append(reader)
-            node[ops.READER_VECTOR] = self._vectors.reader(vector)
-            node[ops.READER] = self._readers.index(reader)
+            node[tables.READER_VECTOR] = self._vectors.reader(vector)
+            node[tables.READER] = self._readers.index(reader)
         definition = self._schema.resolve(given)
         if isinstance(definition, list):
             if several := members(self._schema, definition):
@@ -201,8 +200,8 @@ class _TextProgram:
         if isinstance(definition, dict) and what == "record":
             self._record(node, definition, path)
         elif isinstance(definition, dict) and what in ("array", "map"):
-            node[ops.KIND] = _KINDS[what]
-            node[ops.A] = self._node(definition["items" if what == "array" else "values"], None)
+            node[tables.KIND] = _KINDS[what]
+            node[tables.A] = self._node(definition["items" if what == "array" else "values"], None)
         else:
             self._scalar(node, definition, what)
         return number
@@ -212,40 +211,40 @@ class _TextProgram:
             self._node(each, None if path is None else (*path, f"member{place}"))
             for place, each in enumerate(several)
         ]
-        node[ops.KIND], node[ops.A] = ops.SEVERAL, len(self._choices)
+        node[tables.KIND], node[tables.A] = tables.SEVERAL, len(self._choices)
         chosen = choices(self._schema, several)
         self._choices += [-1 if place < 0 else below[place] for place in chosen]
 
     def _scalar(self, node: list[int], definition: Node, what: str) -> None:
-        of = None if what == "null" else scalar_type(definition)  # type: ignore[arg-type]  # no union
+        of = None if what == "null" else scalar_type(definition)
         if isinstance(of, DecimalType):
             wide = of.precision > MOST_WHOLE_DIGITS
-            node[ops.KIND] = ops.WIDE_DECIMAL if wide else ops.DECIMAL
-            node[ops.A], node[ops.B] = of.precision, of.scale
+            node[tables.KIND] = tables.WIDE_DECIMAL if wide else tables.DECIMAL
+            node[tables.A], node[tables.B] = of.precision, of.scale
         elif of == DATE:
-            node[ops.KIND] = ops.DATE
+            node[tables.KIND] = tables.DATE
         elif of in (TIMESTAMP, TIMESTAMP_NTZ) and isinstance(definition, dict):
             millis = str(definition["logicalType"]).endswith("millis")
-            node[ops.KIND] = ops.MILLIS if millis else ops.MICROS
+            node[tables.KIND] = tables.MILLIS if millis else tables.MICROS
         elif what in BITS:
-            node[ops.KIND], node[ops.A] = ops.WHOLE, BITS[what]
+            node[tables.KIND], node[tables.A] = tables.WHOLE, BITS[what]
         else:
-            node[ops.KIND] = _KINDS[what]
-        if node[ops.KIND] == ops.BASE64:
-            node[ops.A] = (
+            node[tables.KIND] = _KINDS[what]
+        if node[tables.KIND] == tables.BASE64:
+            node[tables.A] = (
                 definition["size"] if isinstance(definition, dict) and what == "fixed" else -1
             )
         elif isinstance(definition, dict) and what == "enum":
             self._table(node, dict.fromkeys(definition["symbols"], 0))
-        elif what in ("float", "double") and node[ops.VECTOR] >= 0:
-            self._doubles[node[ops.VECTOR]] = of == FLOAT
+        elif what in ("float", "double") and node[tables.VECTOR] >= 0:
+            self._doubles[node[tables.VECTOR]] = of == FLOAT
 
     def _record(
         self, node: list[int], definition: Mapping[str, Any], path: ColumnPath | None
     ) -> None:
         made = [self._field(each, path) for each in definition["fields"]]
         first = len(self._fields)
-        node[ops.KIND], node[ops.A], node[ops.B] = ops.RECORD, first, len(made)
+        node[tables.KIND], node[tables.A], node[tables.B] = tables.RECORD, first, len(made)
         self._fields += made
         numbers = {each["name"]: first + place for place, each in enumerate(definition["fields"])}
         names = names_of_fields(definition)
@@ -253,65 +252,49 @@ class _TextProgram:
 
     def _field(self, field: Mapping[str, Any], record: ColumnPath | None) -> list[int]:
         path = None if record is None else (*record, field["name"])
-        row = [0] * ops.FIELD_COLUMNS
-        row[ops.NODE] = self._node(field["type"], path)
-        columns = [] if path is None else self._columns(path)
-        row[ops.INSIDE] = len(self._inside)
+        row = [0] * tables.FIELD_COLUMNS
+        row[tables.NODE] = self._node(field["type"], path)
+        columns = [] if path is None else wanted_in(self._wanted, path)
+        row[tables.INSIDE] = len(self._inside)
         self._inside += [self._wanted[column][0] for column in columns]
-        row[ops.INSIDE_END] = len(self._inside)
-        row[ops.SET] = len(self._constants)
+        row[tables.INSIDE_END] = len(self._inside)
+        row[tables.SET] = len(self._constants)
         if "default" in field:
-            row[ops.ABSENT_FIELD] = ops.HAS_DEFAULT
+            row[tables.ABSENT_FIELD] = tables.HAS_DEFAULT
             value = default_value(self._schema, field["type"], field["default"])
             if path is None:
-                row[ops.ADDED_BYTES] = _FIELD_BYTES + len(pack(value))
+                row[tables.ADDED_BYTES] = _FIELD_BYTES + len(pack(value))
             else:
-                self._default(path, columns, value)
+                self._default(path, value)
         elif not may_be_null(self._schema, field["type"]):
-            row[ops.ABSENT_FIELD] = ops.IS_NEEDED
-        row[ops.SET_END] = len(self._constants)
+            row[tables.ABSENT_FIELD] = tables.IS_NEEDED
+        row[tables.SET_END] = len(self._constants)
         return row
 
-    def _columns(self, path: ColumnPath) -> list[ColumnPath]:
-        """Return the parts of a column that are wanted."""
-        return [column for column in self._wanted if column[: len(path)] == path]
-
-    def _default(self, path: ColumnPath, columns: Sequence[ColumnPath], value: Any) -> None:
+    def _default(self, path: ColumnPath, value: Any) -> None:
         """Write the constants that columns have where a field is missing."""
-        for column in columns:
-            found = value
-            for name in column[len(path) :]:
-                found = None if found is None else found[name]
-            if found is not None:
-                self._constant(*self._wanted[column], found)
-
-    def _constant(self, vector: int, of: SqlType, value: Any) -> None:
-        match representation(of):
-            case Representation.WHOLE:
-                self._constants.append((vector, to_whole(of)(value), 0))
-            case Representation.DOUBLE:
-                bits: tuple[int] = _LONG.unpack(struct.pack("<d", value))
-                self._constants.append((vector, *bits, 0))
-            case Representation.TEXT:
-                encoded = value.encode()
+        for vector, of, found in defaults_in(self._wanted, path, value):
+            if of is Representation.TEXT:
+                encoded = found.encode()
                 self._constants.append((vector, len(self._texts) << 32 | len(encoded), 1))
                 self._texts += encoded
-            case Representation.OBJECT:
+            elif of is Representation.OBJECT:
                 # Of its place only the row of constants is looked at.
-                self._objects.append(value)
+                self._objects.append(found)
                 self._constants.append((vector, 0, 0))
-                reader = self._vectors.reader(vector)
-                self._constants.append((reader, -len(self._objects), 0))
+                self._constants.append((self._vectors.reader(vector), -len(self._objects), 0))
+            else:
+                self._constants.append((vector, found, 0))
 
     def _table(self, node: list[int], numbers: Mapping[str, int]) -> None:
         """Write the table of names of a node."""
         size = 1 << (2 * len(numbers)).bit_length()
-        node[ops.TABLE], node[ops.MASK] = len(self._slots), size - 1
+        node[tables.TABLE], node[tables.MASK] = len(self._slots), size - 1
         slots = [-1] * size
         for name, number in numbers.items():
             encoded = name.encode()
             text = np.frombuffer(encoded, np.uint8)
-            slot = ops.name_hash.py_func(text, 0, len(encoded)) & size - 1
+            slot = name_hash.py_func(text, 0, len(encoded)) & size - 1
             while slots[slot] >= 0:
                 slot = slot + 1 & size - 1
             slots[slot] = len(self._entries)

@@ -138,7 +138,7 @@ def choices(schema: AvroSchema, several: Sequence[Node]) -> tuple[int, ...]:
     of = [kind(schema.resolve(each)) for each in several]
     nested = ("record", "array", "map")
     types = [
-        None if what in nested else scalar_type(schema.resolve(each))  # type: ignore[arg-type]  # no union
+        None if what in nested else scalar_type(schema.resolve(each))
         for what, each in zip(of, several, strict=True)
     ]
     places = range(len(of))
@@ -227,7 +227,7 @@ def may_be_null(schema: AvroSchema, node: Node) -> bool:
 
 
 def _scalar(node: Node, what: str, given: Any, path: str) -> Any:
-    of = scalar_type(node)  # type: ignore[arg-type]  # no union
+    of = scalar_type(node)
     match given:
         case bool() if of == BOOLEAN:
             return given

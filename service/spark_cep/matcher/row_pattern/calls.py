@@ -6,6 +6,7 @@ A part whose computation fails is not true.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from spark_cep.columns.compilation import Table
 from spark_cep.matcher.row_pattern.evaluation import NotYetKnownError, Value
@@ -13,6 +14,14 @@ from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.thread_views import KeptFolds, ThreadView
 from spark_cep.model import Event
 from spark_cep.programs.python_calls import PythonCalls
+
+
+class ConditionFailure(NamedTuple):
+    """A condition of ``variable`` that could not be computed of a row; it was not true."""
+
+    variable: str
+    row: Event
+    error: str
 
 
 class KeyRows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,8 +23,9 @@ from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.findings.named_values import Measured
-from spark_cep.matcher.row_pattern.calls import KeyRows, places
+from spark_cep.matcher.row_pattern.calls import ConditionFailure, KeyRows, places
 from spark_cep.matcher.row_pattern.evaluation import MeasureResults, Value, View
+from spark_cep.matcher.row_pattern.failures import MeasureFailure, SkipFault
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.loops.found_loops import (
     count_rows,
@@ -52,20 +52,6 @@ if TYPE_CHECKING:
     from spark_cep.matcher.row_pattern.lowering import Lowered
 
 
-class SkipFault(StrEnum):
-    """Why AFTER MATCH SKIP TO a variable failed, as the standard's conditions and Trino name it."""
-
-    TARGET_ABSENT = "SKIP_TARGET_ABSENT"
-    TO_MATCH_START = "SKIP_TO_MATCH_START"
-
-    @property
-    def meaning(self) -> str:
-        """The reason in words."""
-        if self is SkipFault.TARGET_ABSENT:
-            return "the match has no row of the variable to skip to"
-        return "the row to skip to is the match's first, where it would be found again"
-
-
 _LIMITS = {
     tables.ROWS_LIMIT: "rows",
     tables.THREADS_LIMIT: "threads",
@@ -75,23 +61,6 @@ _FAULTS = {
     tables.TARGET_ABSENT: SkipFault.TARGET_ABSENT,
     tables.TO_MATCH_START: SkipFault.TO_MATCH_START,
 }
-
-
-class ConditionFailure(NamedTuple):
-    """A condition of ``variable`` that could not be computed of a row; it was not true."""
-
-    variable: str
-    row: Event
-    error: str
-
-
-class MeasureFailure(NamedTuple):
-    """A measure that could not be computed on a row of the result number ``result`` of a piece; it
-    is NULL."""
-
-    measure: str
-    result: int
-    error: str
 
 
 class OutputColumns(NamedTuple):

@@ -11,9 +11,9 @@ from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.errors import damaged_state
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
-from spark_cep.matcher.row_pattern.calls import KeyRows, RowPatternCalls, places
+from spark_cep.matcher.row_pattern.calls import ConditionFailure, KeyRows, RowPatternCalls, places
 from spark_cep.matcher.row_pattern.evaluation import Binder
-from spark_cep.matcher.row_pattern.found import Compiled, ConditionFailure, RunFindings
+from spark_cep.matcher.row_pattern.found import Compiled, RunFindings
 from spark_cep.matcher.row_pattern.loops import (
     check_loop,
     key_loop,

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -42,12 +42,16 @@ from spark_cep.pattern.document.allowed import (
     wrong_comments,
 )
 from spark_cep.pattern.document.canonical import to_yaml
+from spark_cep.pattern.document.expression_texts import (
+    expression_texts,
+    read_expressions,
+    written_steps,
+)
 from spark_cep.pattern.document.rule_of_shape import rule_of_fields, rule_of_query, rule_of_steps
 from spark_cep.pattern.document.schema import rule_schema
 from spark_cep.pattern.document.shape import RuleFields, RuleShape, SqlRuleShape, StepShape
 from spark_cep.pattern.document.shape_problems import shape_problems
 from spark_cep.pattern.document.sql_file import read_sql_file
-from spark_cep.pattern.expressions import Expression, ExpressionError, parse
 from spark_cep.pattern.sql import examine_query
 from spark_cep.pattern.tree import Contiguity, Rule
 from spark_cep.pattern.ververica.rewriting import rewritten
@@ -178,12 +182,12 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
         if ordinary is None:
             return None, field_problems
         data = ordinary
-    written = _written_steps(data.get("pattern"), ("pattern",))
+    written = written_steps(data.get("pattern"), ("pattern",))
     steps = {path: step["step"] for path, step in written if isinstance(step.get("step"), str)}
     places = replace(
         around,
         steps=MappingProxyType(steps),
-        texts=MappingProxyType(_texts(data)),
+        texts=MappingProxyType(expression_texts(data)),
     )
     wrong = {path: replace(p, rule=places.rule) for path, p in document.problems.items()}
     # In a test case a column may well be NULL.
@@ -212,7 +216,7 @@ class _Read(NamedTuple):
 
 def _of_steps(data: dict[str, Any], places: Places, wrong: Mapping[Path, Problem]) -> _Read:
     """The rule of a document with steps, in which ``wrong`` is known to be."""
-    expressions, problems = _read_expressions(places)
+    expressions, problems = read_expressions(places)
     try:
         shape = RuleShape.model_validate(data)
     except ValidationError as error:
@@ -300,71 +304,6 @@ def _place(problem: Problem) -> tuple[int, int]:
     if problem.span is None or problem.field is not None:
         return 0, 0
     return problem.span.line, problem.span.column
-
-
-def _written_steps(steps: object, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """The steps and groups by path, from data whose shape may be wrong."""
-    for number, step in enumerate(steps if isinstance(steps, list) else ()):
-        if isinstance(step, dict):
-            here = (*path, number)
-            yield here, step
-            yield from _written_steps(step.get("group"), (*here, "group"))
-
-
-def _texts(data: Mapping[str, Any]) -> dict[Path, str]:
-    """The text of each expression in the data by path, stripped. What is empty as it was written
-    is left to the shape."""
-    key, emit = data.get("key"), data.get("emit")
-    measures = emit.get("measures") if isinstance(emit, dict) else None
-    texts: dict[Path, object] = {}
-    for number, text in enumerate(key if isinstance(key, list) else [key]):
-        texts[("key", number)] = text
-    for path, step in _written_steps(data.get("pattern"), ("pattern",)):
-        texts |= {(*path, field): step.get(field) for field in ("where", "until")}
-    for name, text in measures.items() if isinstance(measures, dict) else ():
-        texts[("emit", "measures", name)] = text
-    texts[sql_rule.PATH] = data.get(sql_rule.FIELD)
-    return {path: text.strip() for path, text in texts.items() if text and isinstance(text, str)}
-
-
-def _read_expressions(places: Places) -> tuple[dict[Path, Expression], list[Problem]]:
-    """The expressions by path; those that are wrong are left out, with their problems."""
-    names = frozenset(places.steps.values())
-    expressions: dict[Path, Expression] = {}
-    problems: list[Problem] = []
-
-    @cache  # by aliases, one text may be the condition of thousands of steps
-    def read(text: str, root: str) -> Expression | ExpressionError:
-        steps = frozenset() if root == "key" else names
-        try:
-            return parse(text, steps=steps, measure=root == "emit")
-        except ExpressionError as error:
-            return error
-
-    for path, text in places.texts.items():
-        if len(problems) > MOST_PROBLEMS:
-            break
-        result = read(text, str(path[0]))
-        if isinstance(result, Expression):
-            expressions[path] = result
-        else:
-            cut = _CUT if places.ends_at_comment(path) and _is_open(text) else None
-            for problem in {p.message: p for p in reversed(result.problems)}.values():
-                allowed = cut or problem.allowed
-                fix = None if cut else problem.fix
-                problems.append(
-                    places.problem(
-                        problem.message, path, allowed=allowed, offsets=problem.span, fix=fix
-                    )
-                )
-    return expressions, problems
-
-
-_CUT = "quotes around the whole value: ` #` begins a comment in YAML"
-
-
-def _is_open(text: str) -> bool:
-    return any(text.count(quote) % 2 for quote in ("'", '"'))
 
 
 def _check_words(shape: RuleShape, places: Places) -> list[Problem]:

@@ -24,9 +24,12 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
 from spark_cep.errors import JavaEndedError, SparkCepError, StartError
-from spark_cep.pipeline.spark.fork_server import ForkServer, leave_signals_to_driver
+from spark_cep.pipeline.spark.forking.fork_server import (
+    ForkServer,
+    leave_signals_to_driver,
+)
+from spark_cep.pipeline.spark.forking.preloading import load
 from spark_cep.pipeline.spark.java import check_java, check_version
-from spark_cep.pipeline.spark.preloading import load
 from spark_cep.pipeline.spark.private_api import gateway
 from spark_cep.pipeline.spark.spark_output import memory_that_ran_out, take_in
 

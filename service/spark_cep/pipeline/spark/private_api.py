@@ -3,7 +3,7 @@
 Another version of Spark may change them. ``tests/pipeline/spark/test_private_api.py`` asks the
 installed version for each by name, and for those that only one module can use: the gateway
 (:mod:`~spark_cep.pipeline.spark.jvm`), the worker's daemon
-(:mod:`~spark_cep.pipeline.spark.worker_daemon`) and the state's connection
+(:mod:`~spark_cep.pipeline.spark.forking.worker_daemon`) and the state's connection
 (:mod:`~spark_cep.pipeline.tasks.pipelined_map`).
 """
 

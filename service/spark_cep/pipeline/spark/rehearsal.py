@@ -14,8 +14,8 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
+from spark_cep.pipeline.spark.forking.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.spark.private_api import spark_type
-from spark_cep.pipeline.spark.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.wire.packets import OUTPUT_SCHEMA, PACKET_SCHEMA
 
 _ROUNDS: Final = 2

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from spark_cep.config import Settings, reveal, spark_redaction_regex, without
 from spark_cep.errors import StartError
 from spark_cep.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
-from spark_cep.pipeline.spark.fork_server import may_fork
+from spark_cep.pipeline.spark.forking.fork_server import may_fork
 from spark_cep.pipeline.spark.jvm import LaunchedJvm
 from spark_cep.pipeline.spark.local_folder import local_folder
 from spark_cep.pipeline.spark.private_api import connect, gateway
@@ -189,7 +189,7 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         "spark.sql.execution.pythonUDF.arrow.enabled": "true",
-        "spark.python.daemon.module": "spark_cep.pipeline.spark.worker_daemon",
+        "spark.python.daemon.module": "spark_cep.pipeline.spark.forking.worker_daemon",
         # Spark sets it for some operators alone, and workers that differ in a variable come from
         # daemons of their own: 300 MiB, and a second at the start.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",

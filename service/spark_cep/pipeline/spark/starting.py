@@ -21,7 +21,7 @@ class StartingSpark:
     ``done`` is told when the session is there, and when workers can be forked.
 
     Made before the first thread of a process, it also loads what Spark's Python processes need, and
-    forks the process that they come from (:mod:`~spark_cep.pipeline.spark.fork_server`).
+    forks the process that they come from (:mod:`~spark_cep.pipeline.spark.forking.fork_server`).
     """
 
     def __init__(

@@ -15,8 +15,9 @@ from nicegui.events import MultiUploadEventArguments
 from spark_cep.errors import ConfigurationError
 from spark_cep.language.answers import Completion, Hover, Severity, TextPosition
 from spark_cep.play.assisting import completions_at, hover_at, problems_in
-from spark_cep.play.given_files import MOST_BYTES, GivenFile
-from spark_cep.play.opening import opened
+from spark_cep.play.files.given_files import MOST_BYTES, GivenFile
+from spark_cep.play.files.opening import opened
+from spark_cep.play.files.sharing import shared
 from spark_cep.play.page.event_table import EventGrid
 from spark_cep.play.page.problem_list import ProblemList
 from spark_cep.play.page.rule_editor import RuleEditor
@@ -24,7 +25,6 @@ from spark_cep.play.page.settings_menu import SettingsMenu
 from spark_cep.play.page.stepping import Stepper
 from spark_cep.play.page.timeline import Timeline, legend
 from spark_cep.play.running import played
-from spark_cep.play.sharing import shared
 from spark_cep.play.trial import MOST_TEXT, OF_ALL, RowKind, Trial
 from spark_cep.play.view import KeyMoment, Played, TrialProblem
 from spark_cep.play.worker import TooSlowError, Worker

@@ -15,7 +15,7 @@ from nicegui import ui
 
 from spark_cep.errors import ConfigurationError, StartError
 from spark_cep.play.beginning import check_beginning, run_beginning
-from spark_cep.play.given_files import MOST_BYTES
+from spark_cep.play.files.given_files import MOST_BYTES
 from spark_cep.play.page.guard import LOCAL, Guard
 from spark_cep.play.page.page import Page, Workers
 from spark_cep.play.trial import Trial

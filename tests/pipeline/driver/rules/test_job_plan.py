@@ -150,7 +150,7 @@ def test_several_types_in_one_input_are_refused(tmp_path: Path) -> None:
         ("spark_cep.pipeline.driver.rules.job_plan", "pyspark"),
         ("spark_cep.pipeline.driver.commands.rescale", "spark_cep.pipeline.driver.service"),
         ("spark_cep.pipeline.driver.commands.state_report", "spark_cep.pipeline.driver.service"),
-        ("spark_cep.cli.explaining", "spark_cep.pipeline"),
+        ("spark_cep.cli.authoring.explaining", "spark_cep.pipeline"),
         ("spark_cep.cli.rules.commands", "spark_cep.pipeline"),
         ("spark_cep.cli.rules.text", "spark_cep.pipeline"),
         ("spark_cep.cli.rules.page", "spark_cep.pipeline"),

@@ -8,52 +8,71 @@ from __future__ import annotations
 
 import numpy as np
 
+from spark_cep.codecs.json.loops.layout_tables import (
+    ABSENT_FIELD,
+    ADDED_BYTES,
+    ANYTHING,
+    ARRAY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    HAS_DEFAULT,
+    INSIDE,
+    INSIDE_END,
+    IS_NEEDED,
+    KIND,
+    LEFT,
+    MAP,
+    MASK,
+    NODE,
+    NULLABLE,
+    READER,
+    READER_VECTOR,
+    RECORD,
+    SET,
+    SET_END,
+    SEVERAL,
+    SYMBOL,
+    TABLE,
+    TEXT,
+    VECTOR,
+    WHOLE,
+    WIDE_DECIMAL,
+    A,
+    B,
+)
+from spark_cep.codecs.json.loops.names import find
 from spark_cep.codecs.json.loops.scalars import (
     BEYOND_ASCII,
     ESCAPED,
-    base64_bytes,
-    day_at,
     exact_double,
-    fits_decimal,
-    micros_at,
     number_at,
-    scaled,
     string_end,
     unescape,
-    whole,
 )
+from spark_cep.codecs.json.loops.tokens import (
+    CLOSE_ARRAY,
+    CLOSE_OBJECT,
+    COLON,
+    COMMA,
+    MINUS,
+    NULL,
+    OPEN_ARRAY,
+    OPEN_OBJECT,
+    QUOTE,
+    TRUE,
+    behind_space,
+    behind_word,
+    choice_of,
+)
+from spark_cep.codecs.json.loops.typed_values import FITS, NAN, from_number, from_text
 from spark_cep.columns.compilation import compiled, inlined
 from spark_cep.columns.loops.byte_loops import is_utf8
 
 #: What became of a record: it was read; there is no value; it is not JSON, or not as the layout has
 #: it; it nests too deeply; fields that it does not have take too much memory.
 READ, ABSENT, UNDECODABLE, TOO_DEEP, TOO_LARGE = 0, 1, 5, 8, 9
-
-#: Kinds of values.
-(
-    ANYTHING, NOTHING, BOOLEAN, WHOLE, FLOAT, DOUBLE, TEXT, SYMBOL, DATE, MILLIS, MICROS, DECIMAL,
-    WIDE_DECIMAL, BASE64, RECORD, ARRAY, MAP, SEVERAL,
-) = range(18)  # fmt: skip
-
-#: Columns of a layout's nodes: the kind; the vector that the value goes to (-1: it is looked at);
-#: the vector that says how a value is read that is left in place (-1: it is not), and what it says;
-#: whether the value may be null; two numbers by kind; its table of names, and the table's size less
-#: 1.
-NODE_COLUMNS = 9
-KIND, VECTOR, READER_VECTOR, READER, NULLABLE, A, B, TABLE, MASK = range(NODE_COLUMNS)
-#: ``A`` of a record: its first field; of an array or a map: the node of its items; of a union: the
-#: first of its ``CHOICES``; of a whole number: its bits; of a decimal: its precision; of base64:
-#: its bytes, -1 for any number. ``B`` of a record: the number of its fields; of a decimal: its
-#: scale.
-CHOICES = 6
-_OF_TEXT, _OF_WHOLE, _OF_NUMBER, _OF_BOOLEAN, _OF_OBJECT, _OF_ARRAY = range(CHOICES)
-
-#: Columns of its fields: the node of the value; what is done where there is none; the constants of
-#: a default, from and to; the memory that it takes; the vectors inside, from and to.
-FIELD_COLUMNS = 7
-NODE, ABSENT_FIELD, SET, SET_END, ADDED_BYTES, INSIDE, INSIDE_END = range(FIELD_COLUMNS)
-#: Where there is no value, that is NULL, or the default, or the record cannot be read.
-IS_NULL, HAS_DEFAULT, IS_NEEDED = range(3)
 
 #: Columns of the stack: the node (-1: it is not looked at); whether it is an object; where it
 #: begins; a union that is left in place around it; the number of the opening; how many fields there
@@ -67,152 +86,8 @@ MOST_ADDED = 64 << 20
 #: Of all records: the number of openings, the bytes of ``out`` that are used, the memory that
 #: fields which are not there take, and the doubles that are left (:data:`LEFT`).
 OPENINGS, USED, ADDED, DOUBLES_LEFT = range(4)
-#: In place of 0 or 1 among the nulls: a double of which the vector has the place of its text.
-LEFT = 2
-
-#: A value of a text that is a number, but for one that has no digits.
-_FITS, _NAN, _INFINITE = 1, 2, 3
 
 _PREFIX_LENGTH = 5
-_QUOTE, _COMMA, _COLON, _MINUS = 34, 44, 58, 45
-_OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = 123, 125, 91, 93
-_NULL, _TRUE, _FALSE = 110, 116, 102
-
-_FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-_MOST_MILLIS = (2**63 - 1) // 1_000
-
-
-@compiled
-def name_hash(text, at, length):
-    """A number that differs for most names."""
-    if length == 0:
-        return 0
-    first, last = np.int64(text[at]), np.int64(text[at + length - 1])
-    return length * 7 + first * 31 + np.int64(text[at + length // 2]) * 131 + last * 8191
-
-
-@inlined
-def _find(text, at, length, table, mask, slots, entries, names):
-    """The number that a name has in a table; -1: it is not there."""
-    slot = name_hash(text, at, length) & mask
-    while True:
-        entry = slots[table + slot]
-        if entry < 0:
-            return -1
-        if entries[entry, 1] == length:
-            start = entries[entry, 0]
-            same = True
-            for step in range(length):
-                if names[start + step] != text[at + step]:
-                    same = False
-                    break
-            if same:
-                return entries[entry, 2]
-        slot = (slot + 1) & mask
-
-
-@inlined
-def _behind_space(data, at, end):
-    while at < end and data[at] <= 32:
-        byte = data[at]
-        if byte != 32 and byte != 10 and byte != 13 and byte != 9:
-            break
-        at += 1
-    return at
-
-
-@compiled
-def _behind_word(data, at, end):
-    """The place behind ``null``, ``true`` or ``false``, whichever begins here; -1: none does."""
-    first = data[at]
-    if first == _FALSE:
-        if (
-            at + 5 <= end and data[at + 1] == 97 and data[at + 2] == 108 and data[at + 3] == 115
-            and data[at + 4] == 101
-        ):  # fmt: skip
-            return at + 5
-    elif first == _TRUE:
-        if at + 4 <= end and data[at + 1] == 114 and data[at + 2] == 117 and data[at + 3] == 101:
-            return at + 4
-    elif (
-        first == _NULL and at + 4 <= end and data[at + 1] == 117 and data[at + 2] == 108
-        and data[at + 3] == 108
-    ):  # fmt: skip
-        return at + 4
-    return -1
-
-
-@compiled
-def _is_word(text, at, end, word):
-    """Return whether a text is a short one, whose bytes ``word`` has, the first one lowest."""
-    for place in range(at, end):
-        if np.uint64(text[place]) != word & np.uint64(255):
-            return False
-        word >>= np.uint64(8)
-    return word == np.uint64(0)
-
-
-_WORD_NAN = np.uint64(int.from_bytes(b"NaN", "little"))
-_WORD_INFINITY = np.uint64(int.from_bytes(b"Infinity", "little"))
-
-
-@compiled
-def _from_number(below, number, count, power, kind, a, b):
-    """A number as a value of a kind, and whether it is one."""
-    if kind == WHOLE:
-        return whole(below, number, count, power, a)
-    if kind == DECIMAL:
-        if not fits_decimal(count, power, a, b):
-            return np.int64(0), False
-        return scaled(below, number, count, power + b, np.uint64(1) << np.uint64(63))
-    if kind == WIDE_DECIMAL:
-        return np.int64(0), fits_decimal(count, power, a, b)
-    value, fits = whole(below, number, count, power, 63)
-    if not fits:
-        return value, False
-    if kind == DATE:
-        return value, _FIRST_DAY <= value <= _LAST_DAY
-    if kind == MILLIS:
-        if not -_MOST_MILLIS <= value <= _MOST_MILLIS:
-            return value, False
-        value *= 1_000
-        return value, _FIRST_MICROS <= value <= _LAST_MICROS
-    if kind == MICROS:
-        return value, _FIRST_MICROS <= value <= _LAST_MICROS
-    return value, False
-
-
-@compiled
-def _from_text(text, at, end, kind, a, b, table, mask, slots, entries, names):
-    """A text as a value of a kind, and whether it is one: for FLOAT and DOUBLE, which one."""
-    value = np.int64(0)
-    if kind == SYMBOL:
-        return value, _FITS * (_find(text, at, end - at, table, mask, slots, entries, names) >= 0)
-    if kind == DATE:
-        value, behind = day_at(text, at, end)
-        return value, _FITS * (behind == end)
-    if kind in (MILLIS, MICROS):
-        value, fits = micros_at(text, at, end)
-        if kind == MILLIS:
-            value = value // 1_000 * 1_000
-        return value, _FITS * (fits and _FIRST_MICROS <= value <= _LAST_MICROS)
-    if kind in (DECIMAL, WIDE_DECIMAL):
-        behind, below, number, count, power = number_at(text, at, end)
-        value, fits = _from_number(below, number, count, power, kind, a, b)
-        return value, _FITS * (fits and behind == end)
-    if kind == BASE64:
-        size = base64_bytes(text, at, end)
-        return value, _FITS * (size >= 0 and (a < 0 or size == a))
-    if kind in (FLOAT, DOUBLE):
-        if _is_word(text, at, end, _WORD_NAN):
-            return value, _NAN
-        below = at < end and text[at] == _MINUS
-        if below:
-            at += 1
-        if _is_word(text, at, end, _WORD_INFINITY):
-            return np.int64(-1 if below else 1), _INFINITE
-    return value, 0
 
 
 @compiled
@@ -222,25 +97,6 @@ def _set_default(field, fields, constants, record, wholes, nulls, constants_at):
         vector, value = constants[row, 0], constants[row, 1]
         wholes[record, vector] = (constants_at << 32) + value if constants[row, 2] else value
         nulls[record, vector] = 0
-
-
-@compiled
-def _choice(data, at, end):
-    """The kind of the value that begins here, among those of a union; -1: it is none."""
-    first = data[at]
-    if first == _QUOTE:
-        return _OF_TEXT
-    if first in (_TRUE, _FALSE):
-        return _OF_BOOLEAN
-    if first == _OPEN_OBJECT:
-        return _OF_OBJECT
-    if first == _OPEN_ARRAY:
-        return _OF_ARRAY
-    behind, below, number, count, power = number_at(data, at, end)
-    if behind < 0:
-        return -1
-    _, fits = whole(below, number, count, power, 63)
-    return _OF_WHOLE if fits else _OF_NUMBER
 
 
 @compiled
@@ -265,14 +121,14 @@ def _read_record(
     around = np.int64(-1)
     while True:
         # A value.
-        at = _behind_space(data, at, end)
+        at = behind_space(data, at, end)
         if at >= end:
             return UNDECODABLE
         first, start = data[at], at
         kind = np.int64(ANYTHING)
-        is_null = first == _NULL
+        is_null = first == NULL
         if is_null:
-            at = _behind_word(data, at, end)
+            at = behind_word(data, at, end)
             if at < 0:
                 return UNDECODABLE
             if node >= 0 and not nodes[node, NULLABLE]:
@@ -286,7 +142,7 @@ def _read_record(
         elif node >= 0:
             kind = nodes[node, KIND]
             if kind == SEVERAL:
-                choice = _choice(data, at, end)
+                choice = choice_of(data, at, end)
                 if choice < 0:
                     return UNDECODABLE
                 if nodes[node, VECTOR] >= 0:
@@ -298,8 +154,8 @@ def _read_record(
         just_opened = False
         if is_null:
             pass
-        elif first in (_OPEN_OBJECT, _OPEN_ARRAY):
-            opens_object = first == _OPEN_OBJECT
+        elif first in (OPEN_OBJECT, OPEN_ARRAY):
+            opens_object = first == OPEN_OBJECT
             if opens_object and kind not in (ANYTHING, RECORD, MAP):
                 return UNDECODABLE
             if not opens_object and kind not in (ANYTHING, ARRAY):
@@ -314,7 +170,7 @@ def _read_record(
             around = np.int64(-1)
             just_opened = True
             at += 1
-        elif first == _QUOTE:
+        elif first == QUOTE:
             behind, properties = string_end(data, at + 1, end)
             if behind < 0:
                 return UNDECODABLE
@@ -341,11 +197,11 @@ def _read_record(
                     a, b = nodes[node, A], nodes[node, B]
                     table, mask = nodes[node, TABLE], nodes[node, MASK]
                     if properties & ESCAPED:
-                        value, fits = _from_text(
+                        value, fits = from_text(
                             out, used, to, kind, a, b, table, mask, slots, entries, names
                         )
                     else:
-                        value, fits = _from_text(
+                        value, fits = from_text(
                             data, text, behind, kind, a, b, table, mask, slots, entries, names
                         )
                     if not fits:
@@ -359,14 +215,14 @@ def _read_record(
                             wholes[record, vector] = place
                             if properties & ESCAPED:
                                 counts[USED] = to
-                        elif fits == _FITS:
+                        elif fits == FITS:
                             wholes[record, vector] = value
                         else:
                             doubles[record, vector] = (
-                                np.nan if fits == _NAN else np.float64(value) * np.inf
+                                np.nan if fits == NAN else np.float64(value) * np.inf
                             )
                         nulls[record, vector] = 0
-        elif first == _MINUS or 48 <= first <= 57:
+        elif first == MINUS or 48 <= first <= 57:
             at, below, number, count, power = number_at(data, at, end)
             if at < 0:
                 return UNDECODABLE
@@ -387,7 +243,7 @@ def _read_record(
             elif kind != ANYTHING:
                 if not (kind == WHOLE or DATE <= kind <= WIDE_DECIMAL):
                     return UNDECODABLE
-                value, is_one = _from_number(
+                value, is_one = from_number(
                     below, number, count, power, kind, nodes[node, A], nodes[node, B]
                 )
                 if not is_one:
@@ -401,26 +257,26 @@ def _read_record(
                     wholes[record, vector] = value
                     nulls[record, vector] = 0
         else:
-            at = _behind_word(data, at, end)
+            at = behind_word(data, at, end)
             if at < 0 or (kind not in (ANYTHING, BOOLEAN)):
                 return UNDECODABLE
             if kind == BOOLEAN:
                 vector = nodes[node, VECTOR]
                 if vector >= 0:
-                    wholes[record, vector] = first == _TRUE
+                    wholes[record, vector] = first == TRUE
                     nulls[record, vector] = 0
         if around >= 0:
             _leave(around, start << 32 | (at - start), nodes, record, wholes, nulls)
             around = np.int64(-1)
         # What comes behind it: the next value, the end of what it is in, or both in turn.
         while True:
-            at = _behind_space(data, at, end)
+            at = behind_space(data, at, end)
             if top < 0:
                 return READ if at == end else UNDECODABLE
             if at >= end:
                 return UNDECODABLE
             parent, is_object = stack[top, _OPEN_NODE], stack[top, _IS_OBJECT]
-            if data[at] == (_CLOSE_OBJECT if is_object else _CLOSE_ARRAY):
+            if data[at] == (CLOSE_OBJECT if is_object else CLOSE_ARRAY):
                 at += 1
                 if parent >= 0:
                     if nodes[parent, KIND] == RECORD and stack[top, _FOUND] < nodes[parent, B]:
@@ -447,22 +303,22 @@ def _read_record(
                 just_opened = False
                 continue
             if not just_opened:
-                if data[at] != _COMMA:
+                if data[at] != COMMA:
                     return UNDECODABLE
-                at = _behind_space(data, at + 1, end)
+                at = behind_space(data, at + 1, end)
             node = np.int64(-1)
             if not is_object:
                 if parent >= 0:
                     node = nodes[parent, A]
                 break
-            if at >= end or data[at] != _QUOTE:
+            if at >= end or data[at] != QUOTE:
                 return UNDECODABLE
             name = at + 1
             behind, properties = string_end(data, name, end)
             if behind < 0:
                 return UNDECODABLE
-            at = _behind_space(data, behind + 1, end)
-            if at >= end or data[at] != _COLON:
+            at = behind_space(data, behind + 1, end)
+            if at >= end or data[at] != COLON:
                 return UNDECODABLE
             at += 1
             if parent < 0:
@@ -479,9 +335,9 @@ def _read_record(
             table, mask = nodes[parent, TABLE], nodes[parent, MASK]
             field = np.int64(-1)
             if not properties & ESCAPED:
-                field = _find(data, name, behind - name, table, mask, slots, entries, names)
+                field = find(data, name, behind - name, table, mask, slots, entries, names)
             elif to >= 0:
-                field = _find(out, used, to - used, table, mask, slots, entries, names)
+                field = find(out, used, to - used, table, mask, slots, entries, names)
             if field >= 0:
                 if seen[field] == stack[top, _OPENING]:
                     # The last one counts.

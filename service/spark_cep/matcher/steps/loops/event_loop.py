@@ -15,7 +15,8 @@ from spark_cep.matcher.steps.loops.kernel_tables import (
     TAKES,
     UNCHANGED,
 )
-from spark_cep.matcher.steps.loops.release_loop import finish, settle
+from spark_cep.matcher.steps.loops.limit_loop import settle
+from spark_cep.matcher.steps.loops.release_loop import finish
 from spark_cep.programs.loops.expression_loop import holds
 
 

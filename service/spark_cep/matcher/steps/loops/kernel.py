@@ -21,7 +21,8 @@ from spark_cep.columns.compilation import NEVER, NONE, compiled, inlined
 from spark_cep.matcher.steps.loops.accumulators import begin, has_room, sweep
 from spark_cep.matcher.steps.loops.collector import collect
 from spark_cep.matcher.steps.loops.event_loop import add_up, apply, resolved
-from spark_cep.matcher.steps.loops.release_loop import advance, limit_work
+from spark_cep.matcher.steps.loops.limit_loop import limit_work
+from spark_cep.matcher.steps.loops.release_loop import advance
 
 DONE, GROW, DRAIN, RESOLVE = range(4)
 

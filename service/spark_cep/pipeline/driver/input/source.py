@@ -27,8 +27,8 @@ from spark_cep.pipeline.driver.control.control_file import newest, record_betwee
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import write_atomically
 from spark_cep.pipeline.read.ranges import Range, records_left, records_of
+from spark_cep.pipeline.spark.forking.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
-from spark_cep.pipeline.spark.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
 from spark_cep.pipeline.tasks.packet_rows import packet_rows
 from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, PacketKind

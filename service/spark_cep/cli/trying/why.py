@@ -1,0 +1,193 @@
+"""``spark-cep why``: what the events of a key did to the partial matches of a rule, and why."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_cep.cli.terminal import compiling_told, note, out
+from spark_cep.cli.trying.events import (
+    AtEnd,
+    Before,
+    Disorder,
+    GivenEventTimes,
+    GivenSchemas,
+    Start,
+    TimeAtEnd,
+    allowed_disorder,
+    recorded_events,
+    rules_to_run,
+)
+from spark_cep.documents.nearest import instead, listed
+from spark_cep.errors import ConfigurationError, printable
+
+if TYPE_CHECKING:
+    from spark_cep.config import Settings
+    from spark_cep.pattern.document.loading import LoadedRule
+    from spark_cep.why.recorded import Replacement
+
+_CONFIG = typer.Option("--config", "-c", help="The settings of the job.", dir_okay=False)
+
+
+def why(
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", "-k", help="The key, as it stands in outputs; none for a rule without key."
+        ),
+    ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option("--rule", "-r", metavar="RULE", help="The rule's id, or its file."),
+    ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option("--rules", help="Rule file or folder; default: those of the settings."),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="[INPUT=]FILE|FOLDER|TOPIC",
+            help="The events: Avro, JSON lines, CSV or Parquet files, or a topic of the settings.",
+        ),
+    ] = None,
+    config: Annotated[Path | None, _CONFIG] = None,
+    schema: GivenSchemas = None,
+    event_time: GivenEventTimes = None,
+    start: Start = None,
+    end: Before = None,
+    disorder: Disorder = None,
+    at_end: AtEnd = TimeAtEnd.WAIT,
+    replaced_by: Annotated[
+        Path | None,
+        typer.Option(
+            "--replaced-by",
+            metavar="FILE",
+            help="Another version of the rule, which takes its place at --at.",
+            dir_okay=False,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="The event time of that change, ISO 8601, UTC."),
+    ] = None,
+    most: Annotated[
+        int, typer.Option("--last", "-n", min=1, help="Show so many events, the last ones.")
+    ] = 200,
+    still_open: Annotated[
+        bool,
+        typer.Option(
+            "--open", help="The open partial matches of the running job instead: its checkpoint."
+        ),
+    ] = False,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", help="With --open: this checkpoint, not the settings' own."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+) -> None:
+    """Show why a rule did, or did not, match the events of a key: what each event did to each
+    partial match, which part of a condition was not true, and by what partial matches ended. Runs
+    the rule over the events with the job's own decoder and matcher, without Spark."""
+    from spark_cep.backtest.replay import run_settings
+    from spark_cep.config import load
+    from spark_cep.recorded.opening import window_of
+    from spark_cep.rules.rule_set import RuleSet
+    from spark_cep.why.answer import Answer
+    from spark_cep.why.recorded import accounts_of
+
+    settings = None if config is None else load(config)
+    if still_open or checkpoint is not None:
+        _show_open(settings, checkpoint, key, rule, as_json=as_json)
+        return
+    chosen = _rule(rule, rules, settings)
+    if chosen.rule.key and key is None:
+        raise ConfigurationError(f"rule {chosen.rule.id} has a key: say which with --key")
+    if key is not None and not chosen.rule.key:
+        raise ConfigurationError(f"rule {chosen.rule.id} has no key: leave --key out")
+    replacement = _replacement(chosen, replaced_by, at)
+    with ExitStack() as stack, compiling_told():
+        of_rule = RuleSet((chosen,))
+        events = recorded_events(
+            of_rule, inputs or [], settings, schema, event_time, window_of(start, end), stack
+        )
+        for each in events.notes:
+            note(each)
+        ms = None if disorder is None else allowed_disorder(disorder)
+        accounts = accounts_of(
+            of_rule, key, events, run_settings(settings, ms), at_end.value, replacement
+        )
+    answers = [Answer(each) for each in accounts]
+    if as_json:
+        document = answers[0].data()
+        if replacement is not None:
+            document["replaced_by"] = answers[-1].data()
+        typer.echo(json.dumps(document, indent=2))
+    else:
+        typer.echo("\n\n".join(each.text(most) for each in answers))
+
+
+def _replacement(
+    chosen: LoadedRule, replaced_by: Path | None, at: str | None
+) -> Replacement | None:
+    """The version that replaces the rule, where one is given."""
+    from spark_cep.recorded.opening import instant_of
+    from spark_cep.why.recorded import Replacement
+
+    if replaced_by is None and at is None:
+        return None
+    if replaced_by is None or at is None:
+        raise ConfigurationError(
+            "--replaced-by FILE and --at TIME go together: the other version of the rule, and the"
+            " event time at which it takes its place"
+        )
+    return Replacement(_rule(chosen.rule.id, replaced_by, None), instant_of(at, "--at"))
+
+
+def _show_open(
+    settings: Settings | None,
+    checkpoint: str | None,
+    key: str | None,
+    rule: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the open partial matches of a key, as of the last committed batch."""
+    from spark_cep.cli.job import state_text
+    from spark_cep.pipeline.driver.commands.state_report import read_key
+
+    if settings is None:
+        raise ConfigurationError("--open needs the settings of the job: give --config")
+    settings = settings.with_checkpoint(checkpoint)
+    report = read_key(settings, key)
+    partials = [each for each in report.partials if rule in (None, each.rule)]
+    plans = state_text.plans_of(settings, report.batch)
+    if as_json:
+        found = [state_text.partial_data(each, plans) for each in partials]
+        watermark = state_text.moment(report.watermark)
+        typer.echo(json.dumps({"watermark": watermark, "partial_matches": found}, indent=2))
+    else:
+        out.print(f"watermark  {state_text.moment(report.watermark) or 'not yet'}", markup=False)
+        state_text.show_of_key(partials, plans, out)
+
+
+def _rule(rule: str | None, rules: Path | None, settings: Settings | None) -> LoadedRule:
+    """The rule that is meant: by its id, or the only one of a file."""
+    if rule is not None and rules is None and (file := Path(rule)).is_file():
+        rule, rules = None, file
+    by_id = {each.rule.id: each for each in rules_to_run(rules, settings).loaded}
+    if rule is None and len(by_id) == 1:
+        return next(iter(by_id.values()))
+    if rule is None:
+        raise ConfigurationError(f"say which rule with --rule: {listed(list(by_id))}")
+    if rule not in by_id:
+        raise ConfigurationError(
+            f"there is no rule `{printable(rule)}`\n  help: {instead(rule, by_id, 'rules')}"
+        )
+    return by_id[rule]

@@ -1,0 +1,1 @@
+"""Spark's Python processes, forked from one that has loaded what they need."""

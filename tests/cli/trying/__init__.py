@@ -1,0 +1,1 @@
+"""Commands that try rules on events."""

@@ -1,0 +1,1 @@
+"""The start of Spark's Python processes."""

@@ -1,0 +1,1 @@
+"""Files that a trial is made from, and those that it is shared as."""
