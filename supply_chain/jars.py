@@ -2,7 +2,8 @@
 
 ``jars.lock.toml`` next to this module names every jar that is used beside PySpark's own, in groups:
 ``bench`` (what benchmarks load), ``broker`` and ``registry`` (what demo, tests and benchmarks
-start). Nothing is downloaded here (:mod:`supply_chain.jar_download`).
+start), ``docs`` (what draws diagrams in the documentation site). Nothing is downloaded here
+(:mod:`supply_chain.jar_download`).
 """
 
 from __future__ import annotations

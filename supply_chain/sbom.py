@@ -1,7 +1,7 @@
 """The CycloneDX document: Python packages as cyclonedx-bom lists them, and the pinned jars.
 
-The jars run in demo, tests and benchmarks alone, and are marked so. Spark's own jars, inside the
-package pyspark, are not listed one by one.
+The jars are of demo, tests, benchmarks and the documentation site alone, and are marked so. Spark's
+own jars, inside the package pyspark, are not listed one by one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What docs/rules.md shows of ``spark-cep explain`` is what the command gives."""
+"""What docs/explain.md shows of ``spark-cep explain`` is what the command gives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from spark_cep.cli.main import app
 
 PROJECT = Path(__file__).parents[2]
-PAGE = PROJECT / "docs" / "rules.md"
+PAGE = PROJECT / "docs" / "explain.md"
 
 
 def _explained(*arguments: str | Path) -> str:

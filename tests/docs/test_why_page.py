@@ -1,4 +1,4 @@
-"""What docs/rules.md shows of ``spark-cep why`` is what the command gives."""
+"""What docs/explain.md shows of ``spark-cep why`` is what the command gives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from spark_cep.cli.main import app
 
-PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
 _SESSION = re.compile(
     r"^\$ cat moved\.yaml\n(.*?)^\$ cat logins\.jsonl\n(.*?)^\$ spark-cep (why .*?)\n(.*?)^```$",
     re.DOTALL | re.MULTILINE,

@@ -1,8 +1,10 @@
-"""The README's commands, on its settings and its rule, where the wheel is installed."""
+"""The README's commands, on its settings and its rule, and the tutorial's on a topic, where the
+wheel is installed."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import time
@@ -15,6 +17,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from examples.embedded.process import free_ports
 from spark_cep.codecs.registry.framing import frame
+from tests.docs.tutorial_page import Commands, File, steps
 from tests.e2e.outputs import Outputs
 from tests.e2e.schemas import MILLIS, record
 from tests.kafka_access import KafkaAccess, Sent
@@ -77,7 +80,7 @@ def test_the_commands_of_the_readme(
         for _, *written in commands(README):
             words = ["brute-force" if word == "ID" else word for word in written]
             name = words[0] if words[0] != "rules" else " ".join(words[:2])
-            if name == "run":
+            if name == "run" and "--config" in words:
                 job = subprocess.Popen(
                     [environment.command, *words],
                     cwd=environment.folder,
@@ -103,6 +106,7 @@ def test_the_commands_of_the_readme(
             job.kill()
             job.wait()
     assert [*told] == [
+        "prepare", "init", "run", "test",
         "check", "doctor", "config", "explain", "tail", "state", "rules list", "rules pause",
         "dead-letters",
         "rescale",
@@ -115,3 +119,47 @@ def test_the_commands_of_the_readme(
     assert [(step["step"], len(step["events"])) for step in match.body["steps"]] == [
         ("fail", 3), ("ok", 1),
     ]  # fmt: skip
+
+
+def test_the_tutorial_on_a_topic(embedded_kafka: KafkaAccess, environment: Environment) -> None:
+    """Its script fills the topic, and its job finds there what the page shows for the file."""
+    (environment.folder / "rules").mkdir()
+    for step in (step for part in (2, 3, 8) for step in steps(part)):
+        if isinstance(step, File):
+            (environment.folder / step.name).write_text(step.text, "utf-8")
+    told = [line for part in (5, 8) for step in steps(part) if isinstance(step, Commands)
+            for line in step.lines if line.startswith(("python", "spark-cep"))]  # fmt: skip
+    infer, _, _, send, doctor, run, tail = (
+        shlex.split(line.replace("$BROKER", embedded_kafka.bootstrap)) for line in told
+    )
+    given = {
+        "SPARK_CEP__KAFKA__BOOTSTRAP_SERVERS": embedded_kafka.bootstrap,
+        "SPARK_CEP__OBSERVABILITY__METRICS_PORT": str(free_ports(1)[0]),
+        "SPARK_CEP__SPARK__MASTER": "local[2]",
+    }
+    programs = {"python": environment.python, "spark-cep": environment.command}
+    for program, *words in (infer, send, doctor):
+        ran = environment.run(programs[program], *words, more=given, seconds=_SECONDS)
+        assert ran.returncode == 0, f"{words}: {ran.stdout}{ran.stderr}"
+    log = environment.folder / "run.log"
+    job = subprocess.Popen(
+        [environment.command, *run[1:]],
+        cwd=environment.folder,
+        env=environment.variables(given),
+        stdout=log.open("wb"),
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        deadline = time.monotonic() + _SECONDS
+        while not embedded_kafka.read("cards.matches"):
+            assert job.poll() is None, log.read_text("utf-8")
+            assert time.monotonic() < deadline, log.read_text("utf-8")
+            time.sleep(0.2)
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(_SECONDS) == 0, log.read_text("utf-8")
+    finally:
+        if job.poll() is None:
+            job.kill()
+            job.wait()
+    ran = environment.run(environment.command, *tail[1:], "--no-follow", more=given)
+    assert "4711" in ran.stdout, ran.stdout + ran.stderr

@@ -428,6 +428,7 @@ def test_the_work_of_a_row_is_bounded(condition: str, batch: int) -> None:
     assert [each.first for _, each in found if isinstance(each, MatchFound)] == [151]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("within", ["", "WITHIN INTERVAL '1' SECOND"])
 def test_later_attempts_of_a_failed_one_are_not_run(within: str) -> None:
     """Where a row ends every attempt whatever it has taken, the rows before it are not gone through
