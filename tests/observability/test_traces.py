@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from spark_cep.config.traces import Traces
 from spark_cep.errors import ConfigurationError
 from spark_cep.observability import traces
-from spark_cep.observability.traces import Span, new_trace, trace_writer
+from spark_cep.observability.traces import TraceSpan, new_trace, trace_writer
 
 
 class Collector(HTTPServer):
@@ -63,7 +63,7 @@ def test_spans_arrive(collector: Collector) -> None:
     """By OTLP, with the login, at the latest when the run ends."""
     settings = Traces.model_validate({"url": collector.url, "headers": {"X-Login": "secret"}})
     writer, trace = trace_writer(settings, "logins", "abc"), new_trace()
-    writer.write(trace, Span("batch", 1, 3, {"spark_cep.batch": 7}, (Span("run", 1, 2),)))
+    writer.write(trace, TraceSpan("batch", 1, 3, {"spark_cep.batch": 7}, (TraceSpan("run", 1, 2),)))
     writer.close()
     ((path, login, body),) = collector.got
     assert (path, login) == ("/v1/traces", "secret")
@@ -81,7 +81,7 @@ def test_a_collector_that_refuses_is_told_of_once(
     monkeypatch.setattr(traces._log, "warning", lambda name, **_: told.append(name))
     settings = Traces.model_validate({"url": collector.url})
     writer = trace_writer(settings, "logins", "abc")
-    writer.write(new_trace(), Span("batch", 1, 3))
+    writer.write(new_trace(), TraceSpan("batch", 1, 3))
     logging.disable(logging.CRITICAL)
     try:
         writer.close()

@@ -37,7 +37,7 @@ Value = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TraceSpan:
     """A piece of work, from and to in nanoseconds since 1970; ``children`` are parts of it.
     ``failed``: it did not end as it should."""
 
@@ -45,7 +45,7 @@ class Span:
     start: int
     end: int
     attributes: Mapping[str, Value] = field(default_factory=dict)
-    children: Sequence[Span] = ()
+    children: Sequence[TraceSpan] = ()
     failed: bool = False
 
 
@@ -71,7 +71,7 @@ class TraceWriter:
         with needs_extra(EXTRA, "observability.traces"):
             import_module("opentelemetry.sdk.trace")
 
-    def write(self, trace: str, root: Span) -> None:
+    def write(self, trace: str, root: TraceSpan) -> None:
         """Write a trace under its id. All are written by the same thread."""
         self._trace_id = int(trace, 16)
         if self._provider is None:
@@ -103,11 +103,11 @@ class TraceWriter:
         provider.add_span_processor(self._processor())
         return provider
 
-    def _write(self, tracer: Tracer, root: Span) -> None:
+    def _write(self, tracer: Tracer, root: TraceSpan) -> None:
         from opentelemetry.context import Context
         from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
-        def write(span: Span, context: Context) -> None:
+        def write(span: TraceSpan, context: Context) -> None:
             written = tracer.start_span(
                 span.name, context, attributes=span.attributes, start_time=span.start
             )

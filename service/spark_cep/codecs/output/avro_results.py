@@ -14,8 +14,9 @@ from typing import Any, Literal
 import fastavro
 import numpy as np
 
-from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, Record
+from spark_cep.codecs.output.fields import RECORDS, Contract
 from spark_cep.codecs.output.loops import result_bytes as loops
+from spark_cep.codecs.output.record_shape import FieldType, Record
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import AVRO_TYPES, SCALARS, VALUE, schema_text
 from spark_cep.codecs.registry.framing import frame

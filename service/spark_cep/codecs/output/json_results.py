@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, Record
+from spark_cep.codecs.output.fields import RECORDS, Contract
+from spark_cep.codecs.output.record_shape import FieldType, Record
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes, reader

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from spark_cep.observability.metric_names import STAGES
-from spark_cep.observability.traces import Span, TraceWriter, Value, new_trace
+from spark_cep.observability.traces import TraceSpan, TraceWriter, Value, new_trace
 from spark_cep.pipeline.driver.observe.event_time import event_time_text
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.observe.query_progress import PHASES, WHOLE
@@ -31,7 +31,7 @@ _NANOSECONDS_OF_MS: Final = 1_000_000
 
 
 @dataclass
-class _Batch:
+class _UnwrittenBatch:
     """A batch whose trace is not written yet; the times are in nanoseconds since 1970."""
 
     trace: str
@@ -47,11 +47,11 @@ class BatchTraces:
         self._writer = writer
         self._clock = clock
         #: By number: the one that runs, and those that Spark has not told of yet.
-        self._batches: dict[int, _Batch] = {}
+        self._batches: dict[int, _UnwrittenBatch] = {}
 
     def started(self, batch: int) -> None:
         """The tasks of a batch begin; one that failed before has a trace of its own."""
-        self._batches[batch] = _Batch(new_trace(), self._clock())
+        self._batches[batch] = _UnwrittenBatch(new_trace(), self._clock())
 
     def trace_of(self, batch: int) -> str | None:
         """The id of its trace, until that is written."""
@@ -78,7 +78,7 @@ class BatchTraces:
         phases = tuple(_phases(durations, start, found, found.report))
         self._writer.write(
             found.trace,
-            Span("batch", start, max(end, phases[-1].end), _attributes(found.report), phases),
+            TraceSpan("batch", start, max(end, phases[-1].end), _attributes(found.report), phases),
         )
 
     def query_ended(self) -> None:
@@ -88,22 +88,22 @@ class BatchTraces:
                 continue
             del self._batches[batch]
             number: dict[str, Value] = {"spark_cep.batch": batch}
-            span = Span("batch", found.began, self._clock(), number, failed=True)
+            span = TraceSpan("batch", found.began, self._clock(), number, failed=True)
             self._writer.write(found.trace, span)
 
 
 def _phases(
-    durations: Mapping[str, int], start: int, batch: _Batch, report: BatchReport
-) -> Iterator[Span]:
+    durations: Mapping[str, int], start: int, batch: _UnwrittenBatch, report: BatchReport
+) -> Iterator[TraceSpan]:
     for name, phase in PHASES.items():
         spent = durations.get(name)
         if spent is None:
             continue
         end = start + spent * _NANOSECONDS_OF_MS
-        children: tuple[Span, ...] = ()
+        children: tuple[TraceSpan, ...] = ()
         if phase == "run":
-            children = (Span("tasks", batch.began, batch.ended, _stages(report)),)
-        yield Span(phase, start, end, children=children)
+            children = (TraceSpan("tasks", batch.began, batch.ended, _stages(report)),)
+        yield TraceSpan(phase, start, end, children=children)
         start = end
 
 
