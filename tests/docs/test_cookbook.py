@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from examples.cookbook.pages import PICTURES, drawings, written_files
 from examples.cookbook.pictures import mark
 from examples.cookbook.recipe import Recipe, recipes
-from spark_cep.cli.checking import check_rules
+from spark_cep.cli.authoring.checking import check_rules
 from spark_cep.cli.main import app
 
 RECIPES = recipes()
