@@ -200,8 +200,8 @@ def _schema(framing: bytes) -> SchemaId:
 
 
 class MessageFraming(NamedTuple):
-    """The schema that wrote a value in Protobuf, the index of the ``message`` in it (``None``: there
-    is none that makes sense), and the body."""
+    """The schema that wrote a value in Protobuf, the index of its ``message`` (``None``: there is
+    none that makes sense), and the body."""
 
     schema: SchemaId
     message: tuple[int, ...] | None
