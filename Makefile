@@ -94,10 +94,10 @@ test-others: setup browser
 test-waiting: setup
 	$(PY) -m pytest $(WAITING) -m "$(NEITHER)"
 
-test-page: setup browser ## The page of spark-cep play in Chromium (ARGS=...)
+test-page: setup browser ## The pages of spark-cep play and watch in Chromium (ARGS=...)
 	$(PY) -m pytest tests/play/test_page.py $(ARGS)
 
-browser: ## Install Chromium for the tests of that page, where apt-get may
+browser: ## Install Chromium for the tests of those pages, where apt-get may
 	@bash .ci/browser/install
 
 lint: $(PYTHON_READY) $(IMAGE_TOOLS_READY) ## Check style, format, types, import layers, Dockerfile and scripts
@@ -248,7 +248,7 @@ $(JARS_READY): supply_chain/jars.lock.toml | $(PYTHON_READY)
 	$(PY) -m supply_chain fetch-jars bench broker registry --into $(JARS)
 	@touch $@
 
-$(CLASSES_READY): $(PYTHON_READY) service/spark_cep/pipeline/spark/class_archive.py
+$(CLASSES_READY): $(PYTHON_READY) $(addprefix service/spark_cep/pipeline/spark/,class_archive.py rehearsal.py)
 	@echo "archiving the classes that Spark's JVM loads at each start"
 	@$(PY) -m spark_cep.pipeline.spark.class_archive --into $(CLASSES)
 

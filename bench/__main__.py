@@ -18,6 +18,7 @@ import yaml
 from bench import backtest as of_files
 from bench import cliffs as by_kinds
 from bench import cost as by_events
+from bench import formats as of_formats
 from bench import history
 from bench import latency as live
 from bench import many_rules as by_rules
@@ -85,6 +86,15 @@ def quick(
         runs,
         cores,
         record=record,
+    )
+
+
+@app.command()
+def formats(events: Events = 3_000_000, runs: Runs = 3, cores: Cores = None) -> None:
+    """The job over log-ins and payments in JSON next to the same in Avro, with output in Avro and
+    in JSON."""
+    _measure_alone(
+        "formats", lambda bed: of_formats.formats(bed, events=events, runs=runs), runs, cores
     )
 
 

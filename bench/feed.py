@@ -19,12 +19,12 @@ _EVENTS_BETWEEN_POLLS = 10_000
 LARGEST_RECORD = 10_000_000
 
 Encoded = tuple[str, bytes]
-"""An event's key and Avro body."""
+"""An event's key and its body, of Avro or in JSON."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Events with the schema that wrote them.
+    """Events with the schema that wrote them, ``framed`` or as they are.
 
     ``closing`` makes, for a partition, an event that begins no match and is so late that all others
     are decided: it comes last in its partition.
@@ -33,6 +33,7 @@ class Stream:
     schema: Any
     events: Iterable[Encoded]
     closing: Callable[[int], Encoded]
+    framed: bool = True
 
 
 class Feed:
@@ -85,7 +86,7 @@ def produce(bootstrap: str, topic: str, schema_id: int, stream: Stream, partitio
     """Write ``stream``, then to each partition the event that lets time pass there, so that all is
     decided and no partition waits; how many records that were."""
     feed = Feed(bootstrap, topic)
-    prefix = frame(schema_id, b"")
+    prefix = frame(schema_id, b"") if stream.framed else b""
     count = 0
     for key, body in stream.events:
         feed.send(prefix + body, key)

@@ -23,6 +23,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka.admin import AdminClient
 
 _FRAMING = 5
+#: Times that lines are made of, which are texts in JSON.
+_TIMES = ("start", "time")
 _SHOWN = 3
 _SILENCE_SECONDS = 30.0
 
@@ -178,7 +180,15 @@ def decoder(schema: str) -> Any:
     """A function from the service's records of ``match`` or ``timeout`` to their content."""
     text = files("spark_cep.schemas").joinpath(f"{schema}.avsc").read_text("utf-8")
     parsed = fastavro.parse_schema(json.loads(text))
-    return lambda value: fastavro.schemaless_reader(io.BytesIO(value[_FRAMING:]), parsed, None)
+
+    def decode(value: bytes) -> Any:
+        if value[:1] == b"{":
+            record = json.loads(value)
+            times = {name: record[name] for name in _TIMES if name in record}
+            return record | {name: datetime.fromisoformat(each) for name, each in times.items()}
+        return fastavro.schemaless_reader(io.BytesIO(value[_FRAMING:]), parsed, None)
+
+    return decode
 
 
 def _lines(kind: str, schema: str, values: Iterable[bytes], line: LineOf) -> Iterator[str]:

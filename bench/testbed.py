@@ -183,9 +183,7 @@ class TestBed:
             },
             "rules": {"folder": str(rules), "max_rules": 10_000},
         }
-        for section, values in (changed or {}).items():
-            sections[section] = {**sections.get(section, {}), **values}
-        return sections
+        return _merged(sections, changed or {})
 
     def request(
         self,
@@ -222,6 +220,16 @@ class TestBed:
             "checkpoint_ms": 5_000,
             "until_checkpoint": until_checkpoint,
         }
+
+
+def _merged(sections: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections with what else is, below the same names."""
+    found = dict(sections)
+    for name, value in changed.items():
+        before = found.get(name)
+        both = isinstance(before, Mapping) and isinstance(value, Mapping)
+        found[name] = _merged(before, value) if both else value
+    return found
 
 
 def output_topic(run: str, name: str) -> str:

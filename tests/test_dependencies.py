@@ -8,28 +8,29 @@ import sys
 import tomllib
 from functools import cache
 from importlib.metadata import packages_distributions, requires
-from pathlib import Path
 
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).parents[1]
-SERVICE = ROOT / "service"
+from tests.sources import ROOT, SERVICE, trees
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 #: Imported by us, and part of what another package promises: its version goes with that one's.
 BROUGHT = {
     "py4j": "pyspark", "llvmlite": "numba", "pydantic-core": "pydantic", "fastapi": "nicegui",
     "markdown2": "nicegui", "starlette": "nicegui", "uvicorn": "nicegui",
+    "opentelemetry-api": "opentelemetry-sdk",
 }  # fmt: skip
 #: Required, and imported by others alone, or by a name in a string.
 NOT_IMPORTED = {
-    "protobuf": "PySpark's client of transformWithState",
+    "grpcio-tools": "the compiler of .proto files, which runs as a program",
     "tzdata": "the standard library's zoneinfo",
     "psycopg": "SQLAlchemy, for rules.sql.url of PostgreSQL",
 }
 #: Modules that import an extra's packages; what imports them asks for the extra first.
 EXTRAS = {
     "sql": {"spark_cep/rules/sources/sql_table.py"},
+    "protobuf": set(),
     "dot": {"spark_cep/compiler/explain/dot_text.py"},
     "play": {
         f"spark_cep/play/page/{name}.py"
@@ -46,7 +47,15 @@ EXTRAS = {
         )
     },
     "fmt": {"spark_cep/cli/authoring/formatting.py"},
+    "otel": {"spark_cep/observability/traces.py"},
     "lsp": {"spark_cep/language_server/protocol.py", "spark_cep/language_server/server.py"},
+}
+
+#: Packages that several distributions share, by the distribution that a module comes from.
+SHARED = {
+    "opentelemetry.exporter": "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry.sdk": "opentelemetry-sdk",
+    "opentelemetry.": "opentelemetry-api",
 }
 
 #: Extras for people at their own desks, which no image has and `all` does not name.
@@ -63,19 +72,29 @@ OPTIONAL = {
 }
 
 
+#: A line that imports something of neither the package nor the standard library.
+_IMPORT = (
+    r"^[ \t]*(?:import|from)[ \t]+(?!(?:spark_cep|"
+    + "|".join(map(re.escape, sorted(sys.stdlib_module_names)))
+    + r")\b)"
+)
+
+
 @cache
 def imported() -> dict[str, set[str]]:
     """The distributions that modules of the package import, each with these modules."""
     found: dict[str, set[str]] = {}
     distributions = packages_distributions()
-    for path in sorted(SERVICE.glob("**/*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path, tree in trees(_IMPORT):
+        for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names = [node.module]
-            for top in {name.partition(".")[0] for name in names}:
+            for name in names:
+                top = name.partition(".")[0]
                 if top not in sys.stdlib_module_names and top != "spark_cep":
-                    (distribution,) = set(distributions[top])
+                    shared = [of for prefix, of in SHARED.items() if name.startswith(prefix)]
+                    (distribution,) = shared[:1] or set(distributions[top])
                     module = path.relative_to(SERVICE).as_posix()
                     found.setdefault(_name(distribution), set()).add(module)
     return found

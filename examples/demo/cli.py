@@ -32,6 +32,13 @@ def start(interruption: Interruption) -> None:
                 " try rules of your own against them.",
             ),
         ] = False,
+        watch: Annotated[
+            bool,
+            typer.Option(
+                "--watch",
+                help="Go on with the stream after the comparison, for the live page, until Ctrl-C.",
+            ),
+        ] = False,
         verbose: Annotated[
             bool, typer.Option("--verbose", help="Say where each process writes its log.")
         ] = False,
@@ -48,7 +55,8 @@ def start(interruption: Interruption) -> None:
             Path, typer.Option(help="Where `make setup` put the archive of classes.")
         ] = _WORK / "classes",
     ) -> None:
-        options = Options(folder.resolve(), jars.resolve(), classes.resolve(), keep, verbose)
+        places = folder.resolve(), jars.resolve(), classes.resolve()
+        options = Options(*places, keep, watch, verbose)
         raise typer.Exit(run(options, Screen(plain=plain), interruption))
 
     app()

@@ -12,6 +12,7 @@ from http.client import HTTPException
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from examples.demo.expected import RULES
 from spark_cep.observability import metric_names as names
 
 _SECONDS = 2.0
@@ -31,6 +32,8 @@ class Progress:
     waiting: int = 0
     #: By id of each rule that is active, the first batch under it.
     rules: Mapping[str, int] = field(default_factory=dict)
+    #: Ids of rules that are not the demo's, or are paused.
+    changed: frozenset[str] = frozenset()
 
 
 class JobPages:
@@ -48,12 +51,12 @@ class JobPages:
         text, rules = self._page("/metrics"), self._page("/rules")
         if text is None or rules is None:
             return None
-        active = {
-            each["id"]: each["since_batch"]
-            for each in json.loads(rules)["rules"]
-            if each["state"] == "active"
-        }
-        return replace(read_progress(text), rules=active)
+        rows = json.loads(rules)["rules"]
+        active = {each["id"]: each["since_batch"] for each in rows if each["state"] == "active"}
+        changed = frozenset(
+            str(each["id"]) for each in rows if each["id"] not in RULES or each["state"] == "paused"
+        )
+        return replace(read_progress(text), rules=active, changed=changed)
 
     def _page(self, path: str) -> str | None:
         try:

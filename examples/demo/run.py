@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
@@ -20,6 +21,7 @@ from examples.demo.expected import expected
 from examples.demo.feed import Encoder, Feed, producer_settings
 from examples.demo.interruption import InterruptedDemo, Interruption
 from examples.demo.job import Job
+from examples.demo.live_page import LivePage, is_installed
 from examples.demo.metrics import JobPages, Progress
 from examples.demo.scenes import waves
 from examples.demo.screen import Screen, Status
@@ -27,8 +29,8 @@ from examples.demo.servers import Servers, servers
 from examples.demo.stream import TOPICS
 from examples.demo.summary import Result, tables
 from examples.embedded.process import free_ports
-from spark_cep.cli.job.result_line import line
 from spark_cep.errors import SparkCepError, StartError
+from spark_cep.watch.result_line import line
 from supply_chain.errors import DependencyError
 
 _TEMPLATE = Path(__file__).with_name("config.yaml")
@@ -55,6 +57,7 @@ class Options:
     jars: Path
     classes: Path
     keep: bool = False
+    watch: bool = False
     verbose: bool = False
 
 
@@ -96,7 +99,7 @@ def _demo(options: Options, screen: Screen, interruption: Interruption) -> int:
         except InterruptedDemo:
             screen.say("interrupted; stopping everything")
             raise
-    if not options.keep:
+    if not (options.keep or options.watch):
         interruption.check()
     screen.say("registry and broker stopped")
     return code
@@ -124,15 +127,15 @@ def _steps(options: Options, screen: Screen, interruption: Interruption, stack: 
             screen.say(f"log: {_shown(log)}")
     stack.callback(job.stop, interruption)
     job.start()
+    page = _page(config, options.folder / "page", stack, screen)
     with _blaming(up.check, job.check):
         with screen.waiting("Spark starts"):
             _until_ready(job, up, pages, interruption)
-        result = _stream(up, job, pages, encoder, screen, interruption, options.folder / _COPIED)
-    screen.show(*tables(result))
-    screen.show("")
-    code = _verdict(result, screen)
+        code = _stream(up, job, pages, page, encoder, screen, interruption, options)
     began = time.monotonic()
     exit_code = job.stop(interruption)
+    if options.watch:
+        return code
     interruption.check()
     screen.say(f"the job stopped, exit code {exit_code}, {time.monotonic() - began:.1f} s")
     if exit_code != 0:
@@ -173,25 +176,72 @@ def commands_to_try(config: str, rules: str) -> Iterator[str]:
     )
 
 
+def _page(config: Path, folder: Path, stack: ExitStack, screen: Screen) -> LivePage | None:
+    """The live page, which gets ready while Spark starts; ``None`` where it is not installed."""
+    if not is_installed():
+        screen.say("for a live page beside the demo: pip install 'spark-cep[play]'")
+        return None
+    page = LivePage(config, folder)
+    stack.callback(page.stop)
+    page.start()
+    return page
+
+
 def _stream(
     up: Servers,
     job: Job,
     pages: JobPages,
+    page: LivePage | None,
     encoder: Encoder,
     screen: Screen,
     interruption: Interruption,
-    rules: Path,
-) -> Result:
-    """Produce everything and read what comes of it."""
+    options: Options,
+) -> int:
+    """Produce everything, read what comes of it, and compare it; the exit code."""
     screen.say(f"the job is ready; metrics at {pages.address}/metrics")
+    if page is not None and page.running:
+        screen.say(f"watch it live in a browser: {page.address}", style="bold")
+    elif page is not None:
+        screen.say(f"the live page has ended; see {_shown(page.log)}")
     screen.say(_WAITING)
     arrivals = Arrivals(up.broker.bootstrap, up.registry.url)
     producer = Producer(producer_settings(up.broker.bootstrap))
-    feed = Feed(waves(), producer, encoder, list(TOPICS), interruption, rules)
+    rules = options.folder / _COPIED
+
+    def fed(number: int) -> Feed:
+        return Feed(waves(number), producer, encoder, list(TOPICS), interruption, rules)
+
+    running = _Watched(up, job, pages, fed(0), arrivals)
     try:
-        return _watch(_Watched(up, job, pages, feed, arrivals), screen, interruption)
+        result = _watch(running, screen, interruption)
+        screen.show(*tables(result))
+        screen.show("")
+        code = _verdict(result, screen)
+        if options.watch:
+            _go_on(running, fed, screen, interruption)
+        return code
     finally:
         arrivals.close()
+
+
+def _go_on(
+    running: _Watched, fed: Callable[[int], Feed], screen: Screen, interruption: Interruption
+) -> None:
+    """Produce the stream again and again, later each time, until Ctrl-C."""
+    screen.say("the stream goes on, for the live page, until Ctrl-C", style="bold")
+    try:
+        for number in count(1):
+            feed = fed(number)
+            while not feed.done:
+                interruption.check()
+                running.job.check()
+                running.servers.check()
+                feed.tick(running.pages.progress() or Progress())
+                for arrival in running.arrivals.poll(_POLL_SECONDS):
+                    screen.arrived(line(arrival))
+    except InterruptedDemo:
+        # That is how it is meant to end.
+        return
 
 
 @dataclass(frozen=True)
@@ -212,6 +262,7 @@ def _watch(running: _Watched, screen: Screen, interruption: Interruption) -> Res
     wanted = expected(waves())
     tombstones = Counter(item.topic for item in items if item.fields is None)
     progress, asked, news = Progress(), 0.0, time.monotonic()
+    changed: set[str] = set()
     with screen.progress():
         while True:
             interruption.check()
@@ -231,13 +282,20 @@ def _watch(running: _Watched, screen: Screen, interruption: Interruption) -> Res
             screen.update(Status(feed.wave, feed.sent, progress, arrivals.counts))
             if not feed.done:
                 news = now
-            result = Result(feed.sent, tombstones, progress, wanted, arrivals.counts)
+            changed |= progress.changed
+            result = Result(
+                feed.sent, tombstones, progress, wanted, arrivals.counts, frozenset(changed)
+            )
             patience = _PATIENCE_SECONDS if result.differences() else _QUIET_SECONDS
             if now - news > patience:
                 return result
 
 
 def _verdict(result: Result, screen: Screen) -> int:
+    if result.changed:
+        names = ", ".join(sorted(result.changed))
+        screen.say(f"rules were changed on the page ({names}), so nothing is compared")
+        return 0
     differences = result.differences()
     if not differences:
         screen.say(f"all {result.expected.total} results are as expected", style="bold green")

@@ -24,10 +24,13 @@ from examples.demo.stream import (
     Item,
     Schema,
     Wave,
+    later,
     wave,
 )
 
 FAIL, OK = "login_fail", "login_ok"
+#: Between a stream and the next: longer than the stream, and any rule's window.
+_ROUND_MS = 1_200_000
 _PLACE = {"building": "north", "floor": 2}
 _HISTORY = (
     "success fail fail success fail success fail success fail fail success end".split()  # noqa: SIM905
@@ -131,9 +134,13 @@ def traffic(start: float, end: float, logins: tuple[Schema, ...], seed: int) -> 
             yield login(second + 0.7, user, chance.choice((OK, OK, "logout")), schema)
 
 
+def waves(number: int = 0) -> tuple[Wave, ...]:
+    """The whole stream; with a ``number``, what is the same again so many times later."""
+    return tuple(later(each, number * _ROUND_MS) for each in _waves()) if number else _waves()
+
+
 @cache
-def waves() -> tuple[Wave, ...]:
-    """The whole stream."""
+def _waves() -> tuple[Wave, ...]:
     old, both, all_three = (LOGIN_1,), (LOGIN_1, LOGIN_2), (LOGIN_1, LOGIN_2, LOGIN_3)
     return (
         wave(

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from examples.demo.expected import Counts
 from examples.demo.metrics import Progress
-from spark_cep.cli.job.result_line import ResultLine, clock
+from spark_cep.watch.result_line import ResultLine, clock
 
 _STYLES = {"match": "green", "timeout": "yellow", "late": "magenta", "dead letter": "red"}
 _PLAIN_EVERY_SECONDS = 5.0

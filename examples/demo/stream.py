@@ -127,3 +127,9 @@ def wave(
         little = chance.randrange(LARGEST_DISORDER_MS + 1) if chance.random() < 1 / 3 else 0
         delayed.append(item if item.late else replace(item, delay=little))
     return Wave(title, tuple(sorted(delayed, key=lambda item: item.arrival)), registers, adds)
+
+
+def later(first: Wave, ms: int) -> Wave:
+    """A wave that comes again, with what is new in the first one known by then."""
+    items = tuple(replace(item, time=item.time + ms) for item in first.items)
+    return Wave(first.title, items)

@@ -13,11 +13,11 @@ import pytest
 from spark_cep.backtest.on_spark import SparkReplay
 from spark_cep.backtest.replay import OpenMatches, Replay, ReplayedBatch
 from spark_cep.backtest.stages.matching import matching_of
-from spark_cep.backtest.stages.reading import Failed, Reading, Told, shares_of
+from spark_cep.backtest.stages.reading import Failed, PieceSummary, Reading, shares_of
 from spark_cep.errors import ConfigurationError
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.recorded import merging
-from spark_cep.recorded.files import avro_files, line_files
+from spark_cep.recorded.files import avro_files, lines
 from spark_cep.recorded.opening import open_events
 from spark_cep.rules.rule_set import assemble
 from spark_cep.runner.batch import RunSettings
@@ -61,11 +61,11 @@ def on_stages(replay: Replay, tasks: int) -> Any:
     )
     reading = pickle.loads(pickle.dumps(reading))
     packed = [each for share in shares for each in reading.packed(share)]
-    told = [each for each in packed if isinstance(each, Told)]
+    summaries = [each for each in packed if isinstance(each, PieceSummary)]
     # Tasks end in any order.
-    matching = matching_of(reading, told[::-1], "wait", tasks, True)
+    matching = matching_of(reading, summaries[::-1], "wait", tasks, True)
     matching = pickle.loads(pickle.dumps(matching))
-    others = [each for each in packed if not isinstance(each, Told)]
+    others = [each for each in packed if not isinstance(each, PieceSummary)]
     keyed = sorted(matching.keyed(others[::-1]), key=lambda each: each[0])
     found: list[ReplayedBatch] = []
     still = OpenMatches()
@@ -84,7 +84,7 @@ def test_the_stages(tasks: int, replay: Replay, monkeypatch: pytest.MonkeyPatch)
     """Whatever the number of tasks, and of parts of a file; stages and results can be pickled."""
     monkeypatch.setattr(merging, "_ROWS", 20)
     monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 5)
-    monkeypatch.setattr(line_files, "BYTES_TOGETHER", 300)
+    monkeypatch.setattr(lines, "BYTES_TOGETHER", 300)
     expected = summary([*replay.run()], replay.open_matches())
     assert (len(expected["matches"]), len(expected["letters"]), expected["records"]) == (30, 1, 124)
     assert len(expected["late"]) == 1
@@ -96,7 +96,7 @@ def test_each_piece_is_read_and_decoded_by_one_task(
 ) -> None:
     """All shares together have each record once; a file that is much larger than others is cut."""
     monkeypatch.setattr(avro_files, "ROWS_TOGETHER", 5)
-    monkeypatch.setattr(line_files, "BYTES_TOGETHER", 300)
+    monkeypatch.setattr(lines, "BYTES_TOGETHER", 300)
     shares = shares_of(replay.events.recordings, 2)
     assert len(shares) > 2
     seen: Counter[tuple[str, int]] = Counter()

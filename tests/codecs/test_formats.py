@@ -17,7 +17,7 @@ from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.mixed_formats import MixedFormats
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import RecordFormat
+from spark_cep.codecs.record_reader import RawRecord, RecordFormat
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.registry import SchemaText
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
@@ -182,15 +182,17 @@ def test_each_topic_is_read_in_its_format(tmp_path: Path) -> None:
         ("p-new", b'{"id": 4}', 1, "id", 4),
         ("l", avro, 2, "at", 7),
     ):
-        read = reader.read(topic, Bytes.of([value, value[:-2], None]))
+        read = reader.read(topic, Bytes.of([value, value[:-2], None]), Bytes.of([None] * 3))
         assert read.faults.tolist() == [0, Fault.UNDECODABLE, Fault.TOMBSTONE]
         assert read.types.tolist() == [number, number, -1]
         assert read.wholes[0, wanted[number][column,][0]] == whole
         assert read.wholes.shape[1] == vectors.width
-        reason, why = reader.explain(value[:-2], Fault.UNDECODABLE, number)
+        reason, why = reader.explain(RawRecord(topic, value[:-2]), Fault.UNDECODABLE, number)
         assert reason == Reason.UNDECODABLE
         assert ("not JSON" in why) == (number < 2)
     unknown = frame(9, b"x")
-    assert reader.read("l", Bytes.of([unknown])).faults.tolist() == [Fault.UNKNOWN_SCHEMA]
-    assert reader.explain(unknown, Fault.UNKNOWN_SCHEMA, -1)[0] == Reason.UNKNOWN_SCHEMA_ID
+    read = reader.read("l", Bytes.of([unknown]), Bytes.of([None]))
+    assert read.faults.tolist() == [Fault.UNKNOWN_SCHEMA]
+    told = reader.explain(RawRecord("l", unknown), Fault.UNKNOWN_SCHEMA, -1)
+    assert told[0] == Reason.UNKNOWN_SCHEMA_ID
     assert isinstance(found.parts[1].format, ResolvedSchemas)

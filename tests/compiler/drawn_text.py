@@ -19,7 +19,7 @@ _DOT_LINES = (
     rf"(?:node|edge){_DOT_ATTRIBUTES}",
     rf"fontname={_DOT_ID}",
     r"subgraph cluster_\d+ \{",
-    rf"label=(?P<title>{_DOT_ID})",
+    rf"label=(?P<title>{_DOT_ID}) labeljust=l",
     rf"(?P<source>\w+) -> (?P<target>\w+){_DOT_ATTRIBUTES}",
     rf"(?P<state>\w+){_DOT_ATTRIBUTES}",
 )
@@ -66,7 +66,12 @@ def read_dot(text: str) -> Drawn:
         attributes = found.get("attributes") or ""
         label = re.search(rf"\blabel=({_DOT_ID})", attributes)
         written = found.get("title") or (label[1] if label else None)
-        drawn.add(found, None if written is None else _dot_label(written))
+        read = None if written is None else _dot_label(written)
+        if found.get("title") and read is not None:
+            read, *notes = read.split("\n")
+            if notes:
+                drawn.states[f"r{len(drawn.titles)}notes"] = "\n".join(notes)
+        drawn.add(found, read)
     assert text.count("subgraph") == len(drawn.titles)
     return drawn
 

@@ -8,7 +8,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_cep.compiler.key_text import ESCAPED, escaped, has_null, key_text
+from spark_cep.compiler.key_text import ESCAPED, escaped, has_null
+from tests.reference.key_text import key_text
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 

@@ -9,20 +9,26 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 import typer
 from rich.console import Console
 
+from examples.demo.expected import expected
 from examples.demo.interruption import InterruptedDemo, Interruption
-from examples.demo.run import Options, _keep, commands_to_try, run
+from examples.demo.metrics import Progress
+from examples.demo.run import Options, _keep, _verdict, commands_to_try, run
 from examples.demo.screen import Screen
+from examples.demo.summary import Result
 from spark_cep.cli.main import app
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +96,16 @@ def _demo(folder: Path) -> Iterator[Running]:
         running.process.communicate()
 
 
+def _answer(demo: Running, address: str) -> str:
+    """What the page answers, once it listens, while the demo runs."""
+    while demo.process.poll() is None:
+        try:
+            return httpx.get(address, timeout=30).raise_for_status().text
+        except httpx.ConnectError:
+            time.sleep(0.1)
+    pytest.fail(f"the demo ended before its page answered:\n{demo.output}")
+
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
 
@@ -99,6 +115,9 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes 
 def test_the_demo_comes_to_its_results(tmp_path: Path) -> None:
     """Every count is as expected; then every process and file is gone."""
     with _demo(tmp_path / "demo") as demo:
+        demo.until("watch it live in a browser: ")
+        address = demo.lines[-1].split()[-1]
+        assert "spark-cep watch" in _answer(demo, address)
         code = demo.end()
         assert code == 0, demo.output
         assert "all 43 results are as expected" in demo.output
@@ -238,3 +257,15 @@ def test_what_is_kept_can_be_tried() -> None:
     _keep(options, servers, Path("demo/config.yaml"), screen, interruption)
     assert "broker and registry run until Ctrl-C" in out.getvalue()
     assert "spark-cep tail --config demo/config.yaml" in out.getvalue()
+
+
+def test_rules_that_a_person_changes() -> None:
+    """Then nothing is compared: the demo says so, and is content."""
+    waited = Result(
+        Counter(logs=1), Counter(), Progress(), expected(()), expected(()), frozenset({"own"})
+    )
+    out = StringIO()
+    assert _verdict(waited, Screen(console=Console(file=out, width=200))) == 0
+    assert "rules were changed on the page (own), so nothing is compared" in out.getvalue()
+    code = _verdict(replace(waited, changed=frozenset()), Screen(console=Console(file=out)))
+    assert code == 1

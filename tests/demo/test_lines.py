@@ -14,7 +14,7 @@ from examples.demo.expected import Counts
 from examples.demo.metrics import Progress, read_progress
 from examples.demo.screen import Screen, Status, one_line
 from examples.demo.summary import Result, tables
-from spark_cep.cli.job.result_line import clock, line
+from spark_cep.watch.result_line import clock, line
 
 NINE = datetime(2025, 3, 3, 9, tzinfo=UTC)
 

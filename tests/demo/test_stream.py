@@ -200,3 +200,14 @@ def test_every_event_fits_its_schema() -> None:
 def test_every_kind_of_damage_is_there() -> None:
     """One record of each."""
     assert Counter(item.damage for item in ITEMS if item.damage) == dict.fromkeys(Damage, 1)
+
+
+def test_the_stream_comes_again() -> None:
+    """The same so much later, behind all windows; what is new in the first is known."""
+    first, again = waves(), waves(2)
+    assert [len(each.items) for each in again] == [len(each.items) for each in first]
+    moved = {b.time - a.time for one, two in zip(first, again, strict=True)
+             for a, b in zip(one.items, two.items, strict=True)}  # fmt: skip
+    (distance,) = moved
+    assert distance > 2 * (max(item.arrival for item in ITEMS) - BEGINNING)
+    assert not any(each.registers or each.adds for each in again)

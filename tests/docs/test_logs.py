@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.docs.logs_page import ROOT, events
+from tests.docs.logs_page import events
+from tests.sources import ROOT, texts, trees
 
 LEVELS = {"debug": "debug", "info": "info", "warning": "warning", "error": "error"}
 LEVELS |= {"exception": "error", "critical": "critical"}
@@ -15,8 +16,7 @@ OF_OTHERS = {"library_log", "spark_log", "spark_output", "driver_output"}
 
 def _logged() -> Iterator[tuple[str, str, frozenset[str], str]]:
     """Event, level, names of values and place of every call of a logger in the code."""
-    for file in sorted((ROOT / "service").rglob("*.py")):
-        tree = ast.parse(file.read_text("utf-8"))
+    for file, tree in trees(r"\b_log\b"):
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
             for method in _methods(call.func):
                 if method not in LEVELS:
@@ -29,11 +29,12 @@ def _logged() -> Iterator[tuple[str, str, frozenset[str], str]]:
 
 def _methods(function: ast.expr) -> Iterator[str]:
     """What may be called: the method of ``_log``, also one of two by a condition."""
-    if isinstance(function, ast.IfExp):
-        yield from _methods(function.body)
-        yield from _methods(function.orelse)
-    elif isinstance(function, ast.Attribute) and ast.unparse(function.value) == "_log":
-        yield function.attr
+    match function:
+        case ast.IfExp():
+            yield from _methods(function.body)
+            yield from _methods(function.orelse)
+        case ast.Attribute(value=ast.Name(id="_log")):
+            yield function.attr
 
 
 def _names(argument: ast.expr, place: str) -> Iterator[str]:
@@ -62,6 +63,5 @@ def test_every_event_of_the_list_is_logged() -> None:
 
 def test_lines_of_others_have_an_event() -> None:
     """The code gives them the names that the list has."""
-    texts = [file.read_text("utf-8") for file in (ROOT / "service").rglob("*.py")]
     for name in OF_OTHERS:
-        assert any(f'"{name}"' in text for text in texts), name
+        assert any(f'"{name}"' in text for text in texts().values()), name

@@ -1,4 +1,4 @@
-"""What docs/ververica.md shows is what the commands give, and what it lists is what there is."""
+"""The page on Ververica shows what the commands give, and lists what there is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_cep.cli.main import app
 from spark_cep.pattern.ververica.aviator_functions import FUNCTIONS
 
 PROJECT = Path(__file__).parents[2]
-PAGE = (PROJECT / "docs" / "ververica.md").read_text("utf-8")
+PAGE = (PROJECT / "docs" / "coming-from" / "ververica.md").read_text("utf-8")
 EXAMPLE = PROJECT / "examples" / "ververica" / "card-testing.yaml"
 
 

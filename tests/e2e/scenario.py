@@ -80,6 +80,12 @@ class Scenario:
         subject = f"{self.topic(name)}-value"
         return int(self._registry.register_schema(subject, Schema(json.dumps(schema), "AVRO")))
 
+    def register_text(self, name: str, text: str, kind: str) -> int:
+        """Register a schema of another type than Avro for the values of an input's topic; its
+        id."""
+        subject = f"{self.topic(name)}-value"
+        return int(self._registry.register_schema(subject, Schema(text, kind)))
+
     def register(self, name: str, schema: Mapping[str, Any] | Sequence[Any]) -> int:
         """Register a schema for the values of an input's topic; its id."""
         schema_id = self.register_as_it_is(name, schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,19 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from typer.testing import CliRunner, Result
 
 from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.job.tail_text import text_line
 from spark_cep.cli.main import app
 from spark_cep.codecs.output.avro_results import AvroResults
 from spark_cep.codecs.output.outputs import OutputEncoder, OutputTopics
 from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.registry.framing import frame
+from spark_cep.config import Observability, load
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.driver.kafka import partition_reader
+from spark_cep.pipeline.driver.kafka.cluster import BEGINNING
+from spark_cep.watch.job_watch import JobWatch
+from spark_cep.watch.pages import pages_of
+from spark_cep.watch.roads import Roads
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka
@@ -195,6 +202,32 @@ def test_tail_shows_them_too(letters: Letters) -> None:
     late = CliRunner().invoke(app, [*words, "--kind", "late"])
     assert late.exit_code == ExitCode.CONFIGURATION
     assert "outputs.topics: none of cep.late exists" in late.stderr
+
+
+def test_watch_reads_them_too(letters: Letters, tmp_path: Path) -> None:
+    """As results from the beginning, and, where they are an input, the newest of each partition;
+    those are read once."""
+    document = yaml.safe_load(letters.config.read_text("utf-8"))
+    document["inputs"]["logins"]["topics"] = [letters.topic]
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump(document), "utf-8")
+    watch, no_pages = JobWatch(), pages_of(Observability(), None)
+    shown = partial(text_line, colour=False)
+    roads = Roads(load(config), no_pages, watch, BEGINNING, shown)
+    with roads.results() as read:
+        while watch.results.since(0)[1] < RECORDS:
+            read()
+    lines, _ = watch.results.since(0)
+    assert {each.kind for each in lines} == {"dead letter"}
+    assert any("undecodable (partition 3, offset 7): why" in each.text for each in lines)
+    with roads.records() as read:
+        read()
+        lines, count = watch.records.since(0)
+        assert 0 < count <= 20
+        assert {each.text.split()[0] for each in lines if each.kind == "record"} == {letters.topic}
+        assert any("topic=logins partition=3 offset=" in each.text for each in lines)
+        read()
+        assert watch.records.since(0)[1] == count
 
 
 def test_no_such_topic(kafka: KafkaAccess, registry: str, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""One topic, three writer schemas at once: every event is read as the newest, whatever wrote it."""
+"""One topic, three writer schemas at once, named in front or in headers: every event is read as the
+newest, whatever wrote it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from uuid import UUID
 
 import pytest
 
-from spark_cep.codecs.registry.framing import frame
+from spark_cep.codecs.protobuf.descriptors import compiled_text
+from spark_cep.codecs.registry.framing import VALUE_HEADER, frame
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import MICROS, MILLIS, field, record
@@ -60,6 +62,13 @@ WHOLE = {
     "seen": datetime(2024, 2, 29, 12, 0, 0, 123456, tzinfo=UTC), "day": date(2024, 2, 29),
     "total": Decimal("12.34"), "ref": UUID("12345678-1234-5678-1234-567812345678"),
 }  # fmt: skip
+
+PROTO = """
+syntax = "proto3";
+package e2e;
+message Other { string id = 1; }
+message Message { string id = 1; int64 ts = 2; repeated string tags = 3; }
+"""
 
 CONDITIONS = {
     "id = 'k'": (0, 1, 2, 3, 4),
@@ -123,7 +132,10 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     all_over = {"id": "end", "ts": at(1000)}
     scenario.send(
         "events",
-        *(Sent(scenario.avro(w, {**e, "ts": at(n)})) for n, (w, e) in enumerate(events)),
+        *(
+            _sent(scenario.avro(w, {**e, "ts": at(n)}), in_header=n % 2 == 0)
+            for n, (w, e) in enumerate(events)
+        ),
         Sent(scenario.avro(third, {**WHOLE, **all_over})),
     )
     micros = scenario.register("micros", record("e2e.Micros", id="string", ts=MICROS))
@@ -142,6 +154,20 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     ]
     scenario.send("lines", *map(Sent, lines))
     scenario.rule(_rule("lines", "lines", where="n < 3"))
+    scenario.input("messages", format="protobuf", record="Message")
+    # Those in front, and in the header, have the index of the second message.
+    in_front = frame(scenario.register_text("messages", PROTO, "PROTOBUF"), b"\2\2")
+    message = compiled_text(PROTO, "messages", {}).message_class("e2e.Message")
+    bodies = [message(id="p", ts=at(n), tags=["a"] * n).SerializeToString() for n in range(3)]
+    end = message(id="end", ts=at(1000)).SerializeToString()
+    header = [(VALUE_HEADER, in_front)]
+    scenario.send(
+        "messages",
+        Sent(in_front + bodies[0]),
+        *(Sent(body, headers=header) for body in bodies[1:]),
+        Sent(in_front + end),
+    )
+    scenario.rule(_rule("messages", "messages", where="SIZE(tags) <> 1 AND id = 'p'"))
     for number, condition in enumerate(CONDITIONS):
         scenario.rule(_rule(f"condition-{number}", "events", where=condition))
     for number, condition in enumerate(LOOK_BACKS):
@@ -152,6 +178,18 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     scenario.rule({**rule, "emit": {"events": columns}})
     scenario.rule(_rule("micros", "micros"))
     return scenario.run()
+
+
+def test_messages_of_protobuf(outputs: Outputs) -> None:
+    """By the registry, with schema and index in front or in the header."""
+    assert outputs.of("messages")[0] == [found("messages", "p", at(n), s=n) for n in (0, 2)]
+
+
+def _sent(framed: bytes, *, in_header: bool) -> Sent:
+    """A record with its schema id in front, or in a header."""
+    if in_header:
+        return Sent(framed[5:], headers=[(VALUE_HEADER, framed[:5])])
+    return Sent(framed)
 
 
 def _rule(rule_id: str, events: str, **step: str) -> dict[str, object]:

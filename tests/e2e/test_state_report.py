@@ -6,8 +6,8 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 from spark_cep.cli.job.state_text import as_json, plans_of
 from spark_cep.cli.main import app
 from spark_cep.errors import StateError
-from spark_cep.pipeline.driver.commands import state_report
+from spark_cep.pipeline.driver.commands.open_partials import read_open
 from spark_cep.pipeline.driver.commands.state_report import read_state
+from spark_cep.pipeline.spark import session
 from tests.conftest import CLASSES, ROOT
 from tests.e2e.halfway import STATE, Halfway
 from tests.e2e.stream import at
@@ -51,6 +52,18 @@ def test_what_is_held(halfway: Halfway, spark: SparkSession, tmp_path: Path) -> 
     assert len(sizes) == STATE["state_partitions"]
     assert sum(sizes) == report.total.bytes > 1000
     assert report.buckets[0][2].bytes == max(bucket[2].bytes for bucket in report.buckets)
+    # As the page of `watch` has them: each with its key, up to a limit, and once for each batch.
+    opened = read_open(copy.settings(), spark, 10_000)
+    assert Counter(each.rule.id for _, each in opened.partials) == Counter(
+        {rule: live for rule, live in halfway.live.items() if live}
+    )
+    for key, each in opened.partials:
+        of_key = {halfway.events[where.offset][0] for _, where in each.events}
+        assert key is None or of_key == {key}
+    assert opened.is_all
+    assert read_open(copy.settings(), spark, 1, opened) is opened
+    some = read_open(copy.settings(), spark, 1)
+    assert (len(some.partials), some.is_all) == (1, False)
 
 
 def test_one_key(
@@ -61,7 +74,9 @@ def test_one_key(
     copy = halfway.copy(tmp_path)
     config = tmp_path / "config.yaml"
     config.write_text(yaml.safe_dump(copy.scenario.document(**copy.sections())), "utf-8")
-    monkeypatch.setattr(state_report, "read_key", partial(state_report.read_key, spark=spark))
+    monkeypatch.setattr(
+        session, "LaunchedSpark", lambda _, short: SimpleNamespace(session=lambda: spark)
+    )
     settings = copy.settings()
     everything: Counter[str] = Counter()
     for key in ("k0", "k1", "absent"):

@@ -146,7 +146,7 @@ def test_findings_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def noted(run: matcher.StepLoopRun) -> matcher.Findings:
         found = findings(run)
-        sizes.append(len(found.match_key) + len(found.timeout_key) + len(found.failure_key))
+        sizes.append(len(found.match_key) + len(found.timeout_key) + len(found.failure_rule))
         return found
 
     monkeypatch.setattr(matcher.StepLoopRun, "_findings", noted)
@@ -330,6 +330,7 @@ def test_topics_are_in_the_order_of_their_names() -> None:
         assert [taken.at for steps in match.steps.values() for taken in steps] == places
 
 
+@pytest.mark.slow
 @property_of
 @given(RULE_SETS, keyed_streams(), st.data())
 def test_any_places(rule_set: tuple[Rule, ...], records: list[Record], data: st.DataObject) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from spark_cep.documents.reading import MOST_CHARACTERS
 from spark_cep.errors import RuleSetError
+from spark_cep.pattern.document import expression_texts
 from spark_cep.pattern.document import loading as document
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.expressions import Expression, parse
@@ -111,7 +112,7 @@ def test_an_expression_is_read_once_however_often_an_alias_repeats_it(
         read.append(text)
         return parse(text, **options)
 
-    monkeypatch.setattr(document, "parse", counted)
+    monkeypatch.setattr(expression_texts, "parse", counted)
     for condition in ("x > 1", "x > AND rand() = 1"):
         steps = [f"{{step: s{n}, after: next, where: *a}}" for n in range(1, 200)]
         first = f"{{step: s0, where: &a '{condition}'}}"

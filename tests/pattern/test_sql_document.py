@@ -381,6 +381,7 @@ def test_damaged_files(at: int, length: int, other: str) -> None:
         assert (again.rule, again.text) == (loaded[0].rule, loaded[0].text)
 
 
+@pytest.mark.slow
 @given(clauses())
 @fuzz
 def test_every_clause_comes_back(made: tuple[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""The page in a real browser: Chromium, which reaches nothing but the page's own server."""
+"""The pages in a real browser: Chromium, which reaches nothing but the pages' own servers."""
 
 from __future__ import annotations
 
@@ -40,11 +40,22 @@ _SECONDS_TO_BEGIN = 300.0
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """The address of a page that is served."""
-    command = [sys.executable, "-m", "spark_cep.cli.main", "play", "--no-browser", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
-        assert served.stdout is not None
-        yield served.stdout.readline().split()[0]
-        served.terminate()
+    yield from served("spark_cep.cli.main", "play", "--no-browser", "--port", "0")
+
+
+@pytest.fixture(scope="module")
+def watched() -> Iterator[str]:
+    """The address of a page on which a job is watched."""
+    yield from served("tests.watch.served_page")
+
+
+def served(*module: str) -> Iterator[str]:
+    """The address that a module's command prints, while it runs."""
+    command = [sys.executable, "-m", *module]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[0]
+        process.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +232,46 @@ def test_a_file_is_opened_and_an_event_is_changed(page: Page, tmp_path: Path) ->
     assert errors == []
 
 
-def test_another_site_reads_nothing(address: str) -> None:
+def test_a_job_is_watched(browser: WebDriver, watched: str) -> None:
+    """Partial matches stand on the drawing and move on it; what comes is appended; a rule is
+    paused, and one is added once it can be read; another tab shows the same."""
+    from selenium.webdriver.common.keys import Keys
+
+    browser.get(watched)
+    page = Page(browser)
+    until(lambda: len(page.tokens()) == 2 or None, "two partial matches")
+    begun = page.tokens()
+    assert page.text(".watch-drawn") == "brute-force"
+    page.wait_for(".watch-partials", "ann\nfail\n")
+    page.wait_for(".watch-records", "300, the newest 200 are kept")
+    assert len(page.all(".watch-records .watch-record")) == 200
+    page.wait_for(".watch-rule-rejected", "wrong")
+    page.wait_for(".watch-notes", "checkpoint: not read")
+    pauses = {each.text.split("\n")[0]: each for each in page.all(".watch-row")}
+    pauses["brute-force"].find_element("css selector", "[aria-label=pause]").click()
+    page.wait_for(".watch-rule-paused", "brute-force")
+    page.wait_for(".watch-results", "match 1 of brute-force")
+    until(lambda: page.tokens()["1"][1:] != begun["1"][1:] or None, "a move")
+    page.wait_for(".watch-partials", "fail ×2")
+    page.one(".watch-open-dialog").click()
+    page.wait_for(".watch-editor", "id: brute-force-2")
+    page.one(".watch-editor .cm-content").click()
+    browser.switch_to.active_element.send_keys(Keys.CONTROL, Keys.HOME, Keys.NULL, "wrong")
+    page.one(".watch-add").click()
+    page.wait_for(".watch-problems", "wrongid")
+    page.one(".watch-editor .cm-content").click()
+    browser.switch_to.active_element.send_keys(Keys.CONTROL, Keys.HOME, Keys.NULL, Keys.DELETE * 5)
+    page.one(".watch-add").click()
+    page.wait_for(".watch-rules", "brute-force-2")
+    browser.get(watched)
+    page.wait_for(".watch-results", "match 1 of brute-force")
+    page.wait_for(".watch-rules", "brute-force-2")
+    errors = [each for each in browser.get_log("browser") if each["level"] == "SEVERE"]
+    assert errors == []
+
+
+def test_another_site_reads_nothing(address: str, watched: str) -> None:
     """A name that leads to this machine is not the page's own."""
-    assert httpx.get(address).status_code == 200
-    assert httpx.get(address, headers={"Host": "rebound.example"}).status_code == 403
+    for each in (address, watched):
+        assert httpx.get(each).status_code == 200
+        assert httpx.get(each, headers={"Host": "rebound.example"}).status_code == 403

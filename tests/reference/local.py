@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from spark_cep.compiler.key_text import key_text
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan
@@ -30,6 +29,7 @@ from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.nodes import Cast
 from spark_cep.pattern.expressions.structure import with_columns_of
 from spark_cep.pattern.types import STRING, RecordType
+from tests.reference.key_text import key_text
 
 BEFORE_TIME = -(1 << 62)
 

@@ -83,6 +83,7 @@ def test_raw_bytes(folder: Path, content: bytes) -> None:
     judge(folder, content)
 
 
+@pytest.mark.slow
 @fuzz
 @given(data=st.data())
 def test_damaged_text(folder: Path, data: st.DataObject) -> None:
@@ -117,6 +118,7 @@ def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.slow
 @fuzz
 @given(data=st.data(), as_json=st.booleans())
 def test_odd_values_in_odd_places(folder: Path, data: st.DataObject, as_json: bool) -> None:

@@ -636,3 +636,41 @@ def test_partial_matches_are_those_of_the_reference(rule: Rule, data: st.DataObj
             for partial in live_partials(plan, key, state)
         ]
         assert sorted(map(repr, job.partial_matches())) == sorted(map(repr, expected))
+
+
+_OF_KAFKA = """
+id: run
+sql: |
+  SELECT * FROM clicks MATCH_RECOGNIZE (
+    PARTITION BY _kafka.key ORDER BY ts
+    MEASURES FIRST(a._kafka.offset) AS first, LAST(b._kafka.topic) AS topic,
+      LAST(b._kafka.timestamp) AS at
+    PATTERN (a b) DEFINE a AS a.n = 1, b AS b._kafka.offset = PREV(b._kafka.offset) + 1)
+"""
+
+
+def test_columns_of_kafka_in_sql() -> None:
+    """Of an event that was sent: where it stands, the input's name as the topic, and the time; key
+    and headers are NULL, which is a key in SQL. Without a schema they are columns as any other."""
+    schema = {
+        "type": "record",
+        "name": "t.Click",
+        "fields": [
+            {"name": "n", "type": "long"},
+            {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        ],
+    }
+    (loaded,) = load_rules(_OF_KAFKA, "rules.yaml")
+    kit = RuleTest(loaded.rule, schema=schema, start=START)
+    kit.send(n=1, ts=0, at=START)
+    kit.send(n=5, ts=0, at=START + timedelta(seconds=1))
+    kit.advance("1 minute")
+    (match,) = kit.matches
+    second = START + timedelta(seconds=1)
+    assert match.measures == {"key": None, "first": 0, "topic": "clicks", "at": second}
+    untyped = RuleTest(loaded.rule, start=START)
+    for n, key in ((1, "k"), (2, "j"), (3, "k")):
+        untyped.send({"n": n, "_kafka": {"key": key, "offset": n // 2, "topic": "own"}})
+    untyped.advance("1 minute")
+    (match,) = untyped.matches
+    assert (match.key, match.measures["topic"], match.measures["first"]) == ("k", "own", 0)

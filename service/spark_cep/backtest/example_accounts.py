@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from spark_cep.backtest.comparison import CompareReport, Example, RuleComparison
 from spark_cep.backtest.replay import Replay
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.event_times import LAST_TIME
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Rule
-from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packer
 from spark_cep.pipeline.decode.packing import Packing

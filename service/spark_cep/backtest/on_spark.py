@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_cep.backtest.replay import OpenMatches, Replay, ReplayedBatch
 from spark_cep.backtest.stages.matching import matching_of
-from spark_cep.backtest.stages.reading import Failed, Reading, Told, shares_of
+from spark_cep.backtest.stages.reading import Failed, PieceSummary, Reading, shares_of
 from spark_cep.errors import StartError, printable
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.recorded.merging import AtEnd
@@ -39,8 +39,8 @@ class SparkReplay:
         from pyspark import StorageLevel
 
         tasks = self._spark.defaultParallelism
-        packets, told = self._packed(tasks)
-        matching = matching_of(self._reading(tasks), told, at_end, tasks, self._keeps_results)
+        packets, summaries = self._packed(tasks)
+        matching = matching_of(self._reading(tasks), summaries, at_end, tasks, self._keeps_results)
         by_task: Any = packets.mapPartitions(matching.keyed).repartitionAndSortWithinPartitions(
             tasks, lambda key: key[1]
         )
@@ -56,7 +56,7 @@ class SparkReplay:
         results.unpersist()
         packets.unpersist()
 
-    def _packed(self, tasks: int) -> tuple[RDD[Any], list[Told]]:
+    def _packed(self, tasks: int) -> tuple[RDD[Any], list[PieceSummary]]:
         """The first stage, and the numbers about all pieces. Schemas that are new to it are
         learnt."""
         from pyspark import StorageLevel
@@ -67,10 +67,10 @@ class SparkReplay:
             packets = self._spark.parallelize(shares, len(shares)).flatMap(reading.packed)
             # Matching has to know all numbers first.
             packets.persist(StorageLevel.DISK_ONLY)
-            found = packets.filter(lambda each: isinstance(each, Told | Failed)).collect()
+            found = packets.filter(lambda each: isinstance(each, PieceSummary | Failed)).collect()
             failed = next((each for each in found if isinstance(each, Failed)), None)
             if failed is None:
-                return packets, [each for each in found if isinstance(each, Told)]
+                return packets, [each for each in found if isinstance(each, PieceSummary)]
             packets.unpersist()
             error = failed.raised()
             if not isinstance(error, NewSchemasError):

@@ -13,8 +13,8 @@ from heapq import nlargest
 from typing import Any
 
 from spark_cep.backtest.replay import NOT_SIMULATED, OpenMatches, ReplayedBatch, begun
-from spark_cep.backtest.rows import time_text
 from spark_cep.backtest.tallies import DAY, MINUTE
+from spark_cep.event_times import time_text
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.wire.reports import Count

@@ -6,7 +6,6 @@ import json
 import math
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, cast
 
@@ -14,8 +13,8 @@ import pyarrow as pa
 
 from spark_cep.backtest.replay import ReplayedBatch
 from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, OutputField, Record
+from spark_cep.event_times import time_text
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATE = Record(
     "LateEvent",
     "An event that came too late.",
@@ -107,12 +106,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
-
-
-def time_text(ms: int) -> str:
-    """A time in ISO 8601."""
-    at = (_EPOCH + timedelta(milliseconds=ms)).replace(tzinfo=None)
-    return at.isoformat(timespec="milliseconds" if ms % 1_000 else "seconds") + "Z"
 
 
 def arrow_schema(kind: Kind) -> pa.Schema:

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from spark_cep.backtest.rows import time_text
+from spark_cep.event_times import time_text
 from spark_cep.model import Coordinates
 from spark_cep.packing import pack, unpack
 

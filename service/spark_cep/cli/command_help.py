@@ -50,6 +50,7 @@ HELP: Final = {
     "tail": CommandHelp(
         JOB, "spark-cep tail --config config.yaml --rule brute-force --from '1 hour'"
     ),
+    "watch": CommandHelp(JOB, "spark-cep watch --config config.yaml"),
     "state": CommandHelp(JOB, "spark-cep state --config config.yaml --key ann"),
     "dead-letters": CommandHelp(JOB, "spark-cep dead-letters --config config.yaml --last 5"),
     "rescale": CommandHelp(JOB, "spark-cep rescale --config config.yaml --partitions 8"),

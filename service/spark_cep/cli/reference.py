@@ -89,13 +89,13 @@ def _row(parameter: Any, context: Any) -> str:
         names = ", ".join(f"`{each}`" for each in (*parameter.opts, *parameter.secondary_opts))
         if not parameter.is_flag:
             value = f"`{parameter.metavar or parameter.display_type(context)}`"
-    told = [parameter.help or ""]
+    parts = [parameter.help or ""]
     default = parameter.get_default(context, call=False)
     if parameter.required:
-        told.append("Required.")
+        parts.append("Required.")
     elif default not in (None, False, [], (), ""):
-        told.append(f"Default: `{getattr(default, 'value', default)}`.")
-    cells = (names, value, " ".join(filter(None, told)))
+        parts.append(f"Default: `{getattr(default, 'value', default)}`.")
+    cells = (names, value, " ".join(filter(None, parts)))
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 

@@ -84,7 +84,7 @@ def configure_logs(observability: Observability) -> None:
         level = "debug"
     elif verbosity.get() is Verbosity.QUIET:
         level = "error" if level == "error" else "warning"
-    configure(level, observability.log_format)
+    configure(level, observability.log_format, levels=observability.log_levels)
 
 
 def note(text: str) -> None:
@@ -111,7 +111,7 @@ def show_cursor() -> None:
 
 
 @contextmanager
-def compiling_told() -> Iterator[None]:
+def compilation_shown() -> Iterator[None]:
     """Tell people where code is compiled in the block, which takes long."""
     # The compiler is slow to import.
     from spark_cep.columns.compilation import compilation_noticed

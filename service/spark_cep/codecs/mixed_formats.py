@@ -12,11 +12,21 @@ import numpy as np
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import InputType, Read, RecordFormat, RecordReader, Wanted
+from spark_cep.codecs.record_reader import (
+    InputType,
+    RawRecord,
+    Read,
+    RecordFormat,
+    RecordReader,
+    Wanted,
+)
 from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 from spark_cep.config import Input
+
+#: The part whose schemas have no name in front.
+_AVRO = "avro"
 
 
 class FormatInputs(NamedTuple):
@@ -49,34 +59,38 @@ class MixedReader(RecordReader):
     readers: tuple[RecordReader, ...]
     first: tuple[int, ...]
 
-    def read(self, topic: str, values: Bytes) -> Read:
+    def read(self, topic: str, values: Bytes, headers: Bytes) -> Read:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         place = self._place(topic)
-        read = self.readers[place].read(topic, values)
+        read = self.readers[place].read(topic, values, headers)
         types = np.where(read.types < 0, read.types, read.types + np.int32(self.first[place]))
         return read._replace(types=types)
 
-    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+    def explain(self, record: RawRecord, fault: Fault, number: int) -> tuple[Reason, str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
-        if number < 0:
-            # It is of no type where its schema says which: formats without schemas know it.
-            return self._naming_schemas.explain(value, fault, number)
-        place = sum(first <= number for first in self.first) - 1
-        return self.readers[place].explain(value, fault, number - self.first[place])
+        place = self._place(record.topic)
+        own = number if number < 0 else number - self.first[place]
+        return self.readers[place].explain(record, fault, own)
 
     def of_task(self, planned_at: int, schemas: str | None) -> MixedReader:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
-        return replace(
-            self, readers=tuple(each.of_task(planned_at, schemas) for each in self.readers)
-        )
+        known = None if schemas is None else _by_part(schemas)
+        readers = [
+            reader.of_task(planned_at, None if known is None else known.get(part.name, ""))
+            for part, reader in zip(self.parts, self.readers, strict=True)
+        ]
+        return replace(self, readers=tuple(readers))
 
-    def new_schemas(self, values: Iterable[bytes]) -> Collection[str]:
+    def new_schemas(self, records: Iterable[RawRecord]) -> Collection[str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
-        return self._naming_schemas.new_schemas(values)
-
-    @property
-    def _naming_schemas(self) -> RecordReader:
-        return self.readers[_place_of_schemas(self.parts)]
+        of_part: dict[int, list[RawRecord]] = {}
+        for record in records:
+            of_part.setdefault(self._place(record.topic), []).append(record)
+        return [
+            _name_of(self.parts[place].name, each)
+            for place, several in of_part.items()
+            for each in self.readers[place].new_schemas(several)
+        ]
 
     def _place(self, topic: str) -> int:
         for place, part in enumerate(self.parts):
@@ -90,7 +104,7 @@ class MixedReader(RecordReader):
 
 @dataclass(frozen=True)
 class MixedFormats(RecordFormat):
-    """The formats of a job. Only one of them has records that name their schemas: Avro."""
+    """The formats of a job."""
 
     parts: tuple[FormatInputs, ...]
     types: tuple[InputType, ...]
@@ -121,11 +135,21 @@ class MixedFormats(RecordFormat):
     @property
     def known(self) -> str:
         """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
-        return self._naming_schemas.known
+        texts = [(part.name, part.format.known) for part in self.parts]
+        return ";".join(_name_of(name, text) for name, text in texts if text)
 
     def learn(self, schemas: Iterable[str]) -> Collection[str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
-        return self._naming_schemas.learn(schemas)
+        of_part: dict[str, list[str]] = {}
+        for name in schemas:
+            part, schema = _part_and_name(name)
+            of_part.setdefault(part, []).append(schema)
+        return [
+            _name_of(part.name, missing)
+            for part in self.parts
+            if part.name in of_part
+            for missing in part.format.learn(of_part[part.name])
+        ]
 
     def snapshot(self) -> MixedFormats:
         """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
@@ -133,11 +157,16 @@ class MixedFormats(RecordFormat):
             self, parts=tuple(part._replace(format=part.format.snapshot()) for part in self.parts)
         )
 
-    @property
-    def _naming_schemas(self) -> RecordFormat:
-        return self.parts[_place_of_schemas(self.parts)].format
+
+def _name_of(part: str, schemas: str) -> str:
+    """Schemas that a part knows, among those of all parts; Avro's are as in a job of Avro alone."""
+    return schemas if part == _AVRO else f"{part}:{schemas}"
 
 
-def _place_of_schemas(parts: Sequence[FormatInputs]) -> int:
-    names = [part.name for part in parts]
-    return names.index("avro") if "avro" in names else 0
+def _part_and_name(text: str) -> tuple[str, str]:
+    part, colon, schemas = text.rpartition(":")
+    return (part, schemas) if colon else (_AVRO, schemas)
+
+
+def _by_part(known: str) -> dict[str, str]:
+    return dict(_part_and_name(each) for each in known.split(";") if each)

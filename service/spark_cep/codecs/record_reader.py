@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.record_headers import Header
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 from spark_cep.pattern.expressions import ColumnPath
@@ -45,17 +46,25 @@ class Read(NamedTuple):
     added: int = 0
 
 
+class RawRecord(NamedTuple):
+    """One record as Kafka has it."""
+
+    topic: str
+    value: bytes
+    headers: Sequence[Header] = ()
+
+
 class RecordReader(ABC):
     """Reads columns out of records; picklable."""
 
     @abstractmethod
-    def read(self, topic: str, values: Bytes) -> Read:
-        """The columns of the records with these values, of one topic."""
+    def read(self, topic: str, values: Bytes, headers: Bytes) -> Read:
+        """The columns of the records with these values and headers, of one topic."""
 
     @abstractmethod
-    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
-        """The reason and the words of a dead letter for the record ``value``, which :meth:`read`
-        gave a ``fault`` and the type ``number``; never raises."""
+    def explain(self, record: RawRecord, fault: Fault, number: int) -> tuple[Reason, str]:
+        """The reason and the words of a dead letter for a record, which :meth:`read` gave a
+        ``fault`` and the type ``number``; never raises."""
 
     def of_task(self, planned_at: int, schemas: str | None) -> Self:  # noqa: ARG002  of formats without schemas
         """Return the reader for one task of a batch, which was planned at ``planned_at`` (ms since
@@ -63,7 +72,7 @@ class RecordReader(ABC):
         part of its output is written already."""
         return self
 
-    def new_schemas(self, values: Iterable[bytes]) -> Collection[str]:  # noqa: ARG002  of formats without schemas
+    def new_schemas(self, records: Iterable[RawRecord]) -> Collection[str]:  # noqa: ARG002  of formats without schemas
         """The names of schemas that :meth:`RecordFormat.learn` is to be given before these records,
         all of ``Fault.UNKNOWN_SCHEMA``, can be read. The records of all others are explained."""
         return ()

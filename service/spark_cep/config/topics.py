@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
+from uuid import UUID
 
 from pydantic import AfterValidator, FilePath, SecretStr, model_validator
 
@@ -66,7 +67,8 @@ class ReaderSchema(SettingsSection):
 
     file: FilePath | None = setting(
         None,
-        "A file with an Avro schema (`.avsc`), or with a JSON Schema where `format` is `json`.",
+        "A file with an Avro schema (`.avsc`); or with a JSON Schema where `format` is `json`; a "
+        "`.proto` file where it is `protobuf`, with its imports below the same folder.",
     )
     subject: str | None = setting(None, "A subject of the registry.")
     version: Annotated[int, Shown("number")] | Literal["latest"] = setting(
@@ -89,20 +91,31 @@ class Input(SettingsSection):
         "Instead of `topics`: a regular expression (Python's) that whole names of topics match.",
         min_length=1,
     )
-    format: Literal["avro", "json"] = setting(
+    format: Literal["avro", "json", "protobuf"] = setting(
         "avro",
-        "Format of the records. `avro`: with a schema id of the registry in front. `json`: an "
-        "object, with or without a schema id in front.",
+        "Format of the records. `avro`: a body of Avro. `json`: an object. `protobuf`: a message.",
+    )
+    framing: Literal["registry", "glue", "none"] = setting(
+        "registry",
+        "What says which schema wrote a record. `registry`: a schema id or GUID of the registry, "
+        "in front or in the header `__value_schema_id`; JSON may do without. `glue`: the framing "
+        "of AWS Glue's registry. `none`: nothing, the value is the body alone.",
     )
     record: DottedName | None = setting(
         None,
-        "Full name of the Avro record to take, in topics with several record types; of JSON, the "
-        "name of the record type.",
+        "Full name of the Avro record or the message to take, in topics with several record types; "
+        "of JSON, the name of the record type.",
     )
     reader_schema: ReaderSchema | None = setting(
         None,
         "Schema to read events as; absent: the latest of the subject that "
-        "`registry.subject_name_strategy` gives.",
+        "`registry.subject_name_strategy` gives. With another `framing` than `registry`, Avro and "
+        "Protobuf need a file; without framing, it is also what wrote the records of Avro.",
+    )
+    writer_schemas: dict[UUID, FilePath] = setting(
+        {},
+        "With Avro and `framing: glue`: the files of the Avro schemas that wrote the records, by "
+        "the GUID that Glue gave each version of the schema.",
     )
     event_time: DottedName = setting(
         KAFKA_TIMESTAMP,
@@ -122,6 +135,28 @@ class Input(SettingsSection):
             raise contradiction("exactly one of topics and topic_pattern is needed")
         if len(set(self.topics)) != len(self.topics):
             raise contradiction("a topic is listed twice", "topics")
+        return self
+
+    @model_validator(mode="after")
+    def _schemas_are_given(self) -> Input:
+        by_guid = self.format == "avro" and self.framing == "glue"
+        if self.writer_schemas and not by_guid:
+            raise contradiction("only Avro with framing: glue has them", "writer_schemas")
+        if by_guid and not self.writer_schemas:
+            raise contradiction(
+                "with framing: glue, writer_schemas has to name the files of the schemas that wrote"
+                " the records, by the GUIDs of their versions",
+                "writer_schemas",
+            )
+        has_file = self.reader_schema is not None and self.reader_schema.file is not None
+        if self.format == "protobuf" and self.framing == "glue":
+            raise contradiction("allowed for Protobuf: registry, none", "framing")
+        if self.format != "json" and self.framing != "registry" and not has_file:
+            raise contradiction(
+                f"with framing: {self.framing}, {self.format.capitalize()} is read as the schema of"
+                " reader_schema.file",
+                "reader_schema",
+            )
         return self
 
     def topics_of(self, existing: Sequence[str]) -> list[str]:

@@ -269,6 +269,8 @@ class _Handler(WSGIRequestHandler):
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
     block_on_close = False
+    # Beyond the default of 5, a client that finds no room tries again after a second.
+    request_queue_size = _MOST_CONNECTIONS
 
     def __init__(
         self, host: str, port: int, app: WSGIApplication, tls: ssl.SSLContext | None

@@ -9,6 +9,7 @@ from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.json.text_layout import prepare as prepare_json
 from spark_cep.codecs.output.prepared import prepare as prepare_output
+from spark_cep.codecs.protobuf.reader import prepare as prepare_protobuf
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import OPEN_FOLDERS, all_kept
 from spark_cep.columns.loops.text_hash import place_hashes
@@ -42,6 +43,7 @@ def prepare() -> None:
             prepare_output()
             _decode_nothing()
             prepare_json()
+            prepare_protobuf()
             prepare_state()
             read_nothing()
             produce_nothing()
@@ -56,7 +58,7 @@ def _decode_nothing() -> None:
     """Compile the decoder with a batch without records, whose bytes are read-only."""
     nothing = no_texts()
     layouts = LayoutWriter(ColumnVectors()).written([], [[]])
-    read = layouts.read(nothing, np.zeros(0, np.int32))
+    read = layouts.read(nothing, nothing, np.zeros(0, np.int32))
     RecordCutter.of(parse('"string"', "nothing")).cut(b"", 0, b"")
     masks = event_masks(RecordTypes(), (), 1, ColumnVectors())
     masks.of(np.zeros(0, np.int32), nothing.data, read.wholes, read.doubles, read.nulls)

@@ -15,13 +15,13 @@ from spark_cep.cases.document.files import Suite
 from spark_cep.cases.document.loading import Case, CaseFile
 from spark_cep.cases.document.references import EventNames
 from spark_cep.cases.document.shape import NOTHING, CaseShape
-from spark_cep.cases.document.values import instant_text
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.documents.places import Mark, Places
 from spark_cep.documents.places import Path as DocumentPath
 from spark_cep.durations import format_duration
 from spark_cep.errors import RuleSetError, SchemaError
+from spark_cep.event_times import instant_text
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.document.shape_problems import document_problems, explainer
 from spark_cep.pattern.several_types import InputRecord

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,6 @@ from spark_cep.pattern.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
     INT,
     NULL,
     STRING,
@@ -27,12 +26,15 @@ from spark_cep.pattern.types import (
 )
 from spark_cep.programs.loops import expression_loop as op
 from spark_cep.programs.programs import Look, Operation, Program, PythonCall, depth
-
-_DIGITS: Mapping[SqlType, int] = {INT: 10, BIGINT: 19}
-_WHOLE = (INT, BIGINT)
-AS_WHOLE = (*_WHOLE, BOOLEAN, DATE, TIMESTAMP, STRING)
-#: Up to so many digits, a whole number is a DOUBLE exactly.
-_EXACT_DIGITS = 15
+from spark_cep.programs.supported_types import (
+    AS_WHOLE,
+    DIGITS,
+    EXACT_DIGITS,
+    WHOLE,
+    Unsupported,
+    scale_of,
+    supported,
+)
 
 _COMPARE = {
     "=": op.EQUAL,
@@ -68,10 +70,6 @@ _CHECKS = {INT: op.CHECK_INT, BIGINT: op.CHECK_BIGINT}
 
 #: How much of a program there is: operations, look-backs, texts, calls, columns, order of texts.
 _Mark = tuple[int, int, int, int, frozenset[int], bool]
-
-
-class Unsupported(Exception):  # noqa: N818  never leaves the writers
-    """A node that has no operation."""
 
 
 class Writer:
@@ -258,7 +256,7 @@ class Writer:
             self._add(code, double=True)
             return
         if any(isinstance(kind, DecimalType) for kind in kinds):
-            scale = max(map(_scale_of, kinds))
+            scale = max(map(scale_of, kinds))
             self._decimal(left, scale)
             self._decimal(right, scale)
             self._add(code)
@@ -291,9 +289,9 @@ class Writer:
                 self._double(argument)
             self._add(code, double=True)
             return kind
-        if kind in _WHOLE and operator != "/":
+        if kind in WHOLE and operator != "/":
             for argument in arguments:
-                if self.write(argument) not in _WHOLE:
+                if self.write(argument) not in WHOLE:
                     raise Unsupported
             self._add(code, _CHECKS[kind])
             return kind
@@ -303,7 +301,7 @@ class Writer:
 
     def _signed(self, operator: str, argument: Node) -> SqlType:
         kind = self.write(argument)
-        if kind in _WHOLE:
+        if kind in WHOLE:
             self._add(op.NEGATE if operator == "NEGATE" else op.ABS, _CHECKS[kind])
         elif kind == DOUBLE or isinstance(kind, DecimalType):
             self._add(op.NEGATE if operator == "NEGATE" else op.ABS, double=kind == DOUBLE)
@@ -316,7 +314,7 @@ class Writer:
     ) -> SqlType:
         """No result has more digits than ``MOST_WHOLE_DIGITS``, or it is not supported."""
         left, right = arguments
-        scales = [_scale_of(self._typing.type_of(node)) for node in arguments]
+        scales = [scale_of(self._typing.type_of(node)) for node in arguments]
         if operator == "*":
             digits = sum(
                 self._decimal(n, s).precision for n, s in zip(arguments, scales, strict=True)
@@ -355,9 +353,9 @@ class Writer:
             self._add(op.CONSTANT, value=float(node.value), double=True)
             return
         written = self.write(node)
-        if written in _WHOLE:
+        if written in WHOLE:
             self._add(op.TO_DOUBLE)
-        elif isinstance(written, DecimalType) and written.precision <= _EXACT_DIGITS:
+        elif isinstance(written, DecimalType) and written.precision <= EXACT_DIGITS:
             self._add(op.DECIMAL_TO_DOUBLE, value=10**written.scale)
         elif written not in (DOUBLE, NULL):
             raise Unsupported
@@ -376,8 +374,8 @@ class Writer:
             return DecimalType(max(1, scale), scale)
         if isinstance(written, DecimalType):
             digits, own = written.precision, written.scale
-        elif written in _WHOLE:
-            digits, own = _DIGITS[written], 0
+        elif written in WHOLE:
+            digits, own = DIGITS[written], 0
         else:
             raise Unsupported
         if own > scale or digits + scale - own > MOST_WHOLE_DIGITS:
@@ -385,21 +383,3 @@ class Writer:
         if own < scale:
             self._add(op.RESCALE, value=10 ** (scale - own))
         return DecimalType(digits + scale - own, scale)
-
-
-def _scale_of(kind: SqlType) -> int:
-    """Digits behind the point that an exact number has."""
-    if isinstance(kind, DecimalType):
-        return kind.scale
-    if kind in _WHOLE or kind == NULL:
-        return 0
-    raise Unsupported
-
-
-def supported(kind: SqlType) -> SqlType:
-    """The type that programs compute with. Raises Unsupported where there is none."""
-    if kind == FLOAT:
-        return DOUBLE
-    if kind not in (*AS_WHOLE, DOUBLE) and not is_whole_decimal(kind):
-        raise Unsupported
-    return kind

@@ -21,7 +21,7 @@ from spark_cep.pipeline.decode.tallies import NO_TIME
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
-from spark_cep.recorded.merging import AtEnd, Lane, Piece, RunOfRecords, merged
+from spark_cep.recorded.merging import AtEnd, Piece, PieceQueue, RunOfRecords, merged
 from spark_cep.recorded.recording import Chunk, Recording
 from spark_cep.runner.batch import Batch, RunSettings
 
@@ -113,7 +113,7 @@ class RecordedEvents:
 
         Raises ConfigurationError where a recording cannot be read.
         """
-        for each in merged(self._lanes(settings), settings, at_end):
+        for each in merged(self._queues(settings), settings, at_end):
             records = [p.content.records for p in each.pieces if p.content.records is not None]
             letters = [letter for piece in each.pieces for letter in piece.content.letters]
             batch = Batch(records, watermark=each.watermark)
@@ -156,16 +156,16 @@ class RecordedEvents:
         facts = RunOfRecords(offset, rows, size, least, newest, _bounds(times)[1], read)
         return Piece(facts, WantedRecords(records if len(records) else None, letters))
 
-    def _lanes(self, settings: RunSettings) -> list[Lane[WantedRecords]]:
+    def _queues(self, settings: RunSettings) -> list[PieceQueue[WantedRecords]]:
         """The recordings, each with the least time that it begins with, which its first records
         have: they are kept until it is their turn, or read again where they are many."""
-        lanes = []
+        queues = []
         waiting = still_open = 0
         for each in self.recordings:
             pieces = self.pieces(each, settings)
             begun = next(pieces, None)
             if begun is None:
-                lanes.append(Lane(pieces, each.size))
+                queues.append(PieceQueue(pieces, each.size))
                 continue
             records = begun.content.records
             size = 0 if records is None else len(records.value.data)
@@ -177,11 +177,11 @@ class RecordedEvents:
                     rest = iter([*pieces])
                 else:
                     still_open += 1
-                lanes.append(Lane(chain([begun], rest), each.size, begun.facts.least))
+                queues.append(PieceQueue(chain([begun], rest), each.size, begun.facts.least))
             else:
                 pieces.close()
-                lanes.append(Lane(self.pieces(each, settings), each.size, begun.facts.least))
-        return lanes
+                queues.append(PieceQueue(self.pieces(each, settings), each.size, begun.facts.least))
+        return queues
 
 
 def _bounds(times: I64) -> tuple[int | None, int | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spark_cep.codecs.avro.schema import AvroSchema
-from spark_cep.codecs.registry.framing import PREFIX_LENGTH
+from spark_cep.codecs.registry.framing import FramingError, of_glue, prefixed
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
@@ -56,7 +56,7 @@ def schema_of_values(values: list[bytes], origin: str, record: str) -> Inferred:
     """The schema of records in JSON, with or without a schema id in front. Raises SchemaError."""
     lines = []
     for value in values:
-        text = value[PREFIX_LENGTH:] if value[:1] == b"\0" else value
+        text = _without_framing(value)
         try:
             # On one line, as PyArrow wants it.
             lines.append(json.dumps(json.loads(text), separators=(",", ":")).encode())
@@ -67,8 +67,16 @@ def schema_of_values(values: list[bytes], origin: str, record: str) -> Inferred:
             f"{origin}: none of {len(values):,} records is JSON, so their schema cannot be found"
             " out"
         )
-    columns = JsonLines(Path(origin), {}).inferred(as_lines(lines))
+    columns = JsonLines(Path(origin)).inferred(as_lines(lines))
     return Inferred(*avro_schema(columns, record, origin))
+
+
+def _without_framing(value: bytes) -> bytes:
+    """The body of a record in JSON; what begins as no framing is all of it."""
+    try:
+        return of_glue(value).body if value[:1] == b"\3" else prefixed(value).body
+    except FramingError:
+        return value
 
 
 def _newest(settings: Settings, topic: str, most: int) -> Iterator[bytes]:

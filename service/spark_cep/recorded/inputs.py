@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.json.resolution import schema_of_text
+from spark_cep.codecs.mixed_formats import FormatInputs, MixedFormats
+from spark_cep.codecs.protobuf.resolution import columns_of_file
+from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
-from spark_cep.config import KAFKA_TIMESTAMP, Settings
+from spark_cep.codecs.registry.schema_ids import SchemaId
+from spark_cep.config import KAFKA_TIMESTAMP, Input, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.pattern.types import BIGINT, STRING, TIMESTAMP, RecordType, column_type, record_type
 from spark_cep.recorded.files import avro_files, line_files, parquet_files
 from spark_cep.recorded.files.avro_files import AvroFile
-from spark_cep.recorded.files.line_files import LineFile
+from spark_cep.recorded.files.line_files import CsvFile, JsonFile
+from spark_cep.recorded.files.lines import COMPRESSED, is_csv
 from spark_cep.recorded.files.parquet_files import ParquetFile
 from spark_cep.recorded.files.row_writer import written_schema
 from spark_cep.recorded.recording import FileCoordinates, Recording
@@ -53,11 +59,16 @@ def declared_inputs(settings: Settings) -> dict[str, DeclaredInput]:
             None if given.event_time == KAFKA_TIMESTAMP else given.event_time,
             given.event_time_unit,
             given.record,
-            None
-            if file is None
-            else schema_of_text(file.read_text("utf-8"), given.record, str(file)),
+            None if file is None else _schema_of(name, given, file),
         )
     return found
+
+
+def _schema_of(name: str, given: Input, file: Path) -> AvroSchema:
+    """The schema of a reader's file."""
+    if given.format == "protobuf":
+        return columns_of_file(name, given, file)
+    return schema_of_text(file.read_text("utf-8"), given.record, str(file))
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ class OpenedInputs:
     """The record types of inputs, and the files that have them. ``notes``: what was found out and
     not said, for people."""
 
-    format: ResolvedSchemas
+    format: RecordFormat
     recordings: tuple[Recording, ...]
     notes: tuple[str, ...]
 
@@ -77,31 +88,46 @@ def open_inputs(given: Sequence[tuple[DeclaredInput, Sequence[Path]]]) -> Opened
     schema cannot be used.
     """
     opening = _Opening()
-    types: list[EventType] = []
     for declared, paths in given:
-        types += opening.types(declared, paths, len(types))
-    schemas = ResolvedSchemas(tuple(types))
-    for each in types:
+        opening.open(declared, paths)
+    avro, json = opening.avro, opening.json
+    for each in (*avro, *json):
         # What cannot be a reader schema is told here.
         _ = each.columns
+    schemas = ResolvedSchemas(tuple(avro))
     schemas.ask(opening, opening.ids.values())
-    notes = [*opening.notes]
+    notes = [*dict.fromkeys(opening.notes)]
     notes += [f"records cannot be read: {why}" for why in schemas.unreadable.values()]
-    return OpenedInputs(schemas, tuple(opening.recordings), tuple(notes))
+    found: RecordFormat = schemas
+    if json and avro:
+        topics = [frozenset(topic for one in of for topic in one.topics) for of in (avro, json)]
+        found = MixedFormats.of(
+            [
+                FormatInputs("avro", schemas, topics[0], ()),
+                FormatInputs("json", JsonFormat(tuple(json)), topics[1], ()),
+            ]
+        )
+    elif json:
+        found = JsonFormat(tuple(json))
+    return OpenedInputs(found, tuple(opening.recordings), tuple(notes))
 
 
 @dataclass
 class _Opening:
-    """Schemas by number, as they are met."""
+    """Record types, of JSON lines and of what is handed on as Avro; and schemas by number, as they
+    are met."""
 
+    avro: list[EventType] = field(default_factory=list)
+    json: list[EventType] = field(default_factory=list)
     recordings: list[Recording] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
     _schemas: dict[int, AvroSchema] = field(default_factory=dict)
     _inferred: dict[str, AvroSchema] = field(default_factory=dict)
 
-    def get_schema(self, schema: int) -> AvroSchema:
+    def get_schema(self, schema: SchemaId) -> AvroSchema:
         """See :class:`~spark_cep.codecs.registry.resolved_schemas.SchemasById`."""
+        assert isinstance(schema, int)
         return self._schemas[schema]
 
     def _number(self, schema: AvroSchema) -> int:
@@ -109,22 +135,44 @@ class _Opening:
         self._schemas.setdefault(number, schema)
         return number
 
-    def types(
-        self, declared: DeclaredInput, paths: Sequence[Path], first: int
-    ) -> Iterator[EventType]:
-        """The record types of an input; its files are opened."""
-        before = len(self.recordings)
-        written = [self._open(declared, file) for file in _files(paths)]
-        mine = self.recordings[before:]
-        topics = tuple(dict.fromkeys(each.topic for each in mine))
-        readers = _readers(declared, written)
-        for number, reader in enumerate(readers, first):
-            (name,) = record_names(reader)
-            column, unit = self._event_time(declared, reader)
-            yield EventType(number, declared.name, name, reader, topics, column, unit)
+    def open(self, declared: DeclaredInput, paths: Sequence[Path]) -> None:
+        """Open the files of an input, and find its record types."""
+        of_json: dict[str, AvroSchema] = {}
+        others: dict[str, list[AvroSchema]] = {}
+        for file in _files(paths):
+            schema = self._open(declared, file)
+            made = self.recordings[-1]
+            if isinstance(made, JsonFile):
+                of_json[made.topic] = schema
+            else:
+                others.setdefault(made.topic, []).append(schema)
+        written = [schema for several in others.values() for schema in several]
+        for types, topics, schemas in (
+            (self.avro, tuple(others), written),
+            (self.json, tuple(of_json), [*of_json.values()]),
+        ):
+            for reader in _readers(declared, schemas) if topics else ():
+                (name,) = record_names(reader)
+                column, unit = self._event_time(declared, reader)
+                types.append(
+                    EventType(len(types), declared.name, name, reader, topics, column, unit)
+                )
+        self._check_topics(of_json)
+
+    def _check_topics(self, of_json: Iterable[str]) -> None:
+        """ConfigurationError where files of JSON have a topic with others of another schema."""
+        for topic in of_json:
+            of = [each for each in (*self.avro, *self.json) if topic in each.topics]
+            if len(of) > 1:
+                raise ConfigurationError(
+                    f"files of the topic {topic} are read as"
+                    f" {' and '.join(f'{e.name} of input {e.input}' for e in of)}, and lines of"
+                    " JSON do not say which of several types they are, or that they are Avro; give"
+                    " these files to one input, in one form"
+                )
 
     def _open(self, declared: DeclaredInput, file: Path) -> AvroSchema:
-        """Open a file; the schema that its records are written with."""
+        """Open a file; the schema that its records are written with, or read as."""
         place = _place(file)
         if _has(file, avro_files.SUFFIXES):
             schema = avro_files.schema_of(file)
@@ -139,8 +187,11 @@ class _Opening:
             self.recordings.append(ParquetFile(file, place, record, number))
             return record
         record = record or self._inferred.get(declared.name) or self._infer(declared, file)
-        number = self._number(written_schema(record))
-        self.recordings.append(LineFile(file, place, record, number))
+        if is_csv(file):
+            number = self._number(written_schema(record))
+            self.recordings.append(CsvFile(file, place, record, number))
+        else:
+            self.recordings.append(JsonFile(file, place))
         return record
 
     def _infer(self, declared: DeclaredInput, file: Path) -> AvroSchema:
@@ -255,7 +306,7 @@ def _files(paths: Iterable[Path]) -> list[Path]:
             raise ConfigurationError(
                 f"{path}: its name does not say what it is; names of files with events end with"
                 f" {', '.join(_SUFFIXES)}, those of JSON lines and CSV also with"
-                f" {', '.join(line_files.COMPRESSED)} behind that"
+                f" {', '.join(COMPRESSED)} behind that"
             )
         else:
             found.append(path)
@@ -273,7 +324,7 @@ def _has(file: Path, suffixes: Sequence[str]) -> bool:
     if name.endswith(tuple(suffixes)):
         return True
     lines = [each for each in suffixes if each in line_files.SUFFIXES]
-    return name.endswith(tuple(one + two for one in lines for two in line_files.COMPRESSED))
+    return name.endswith(tuple(one + two for one in lines for two in COMPRESSED))
 
 
 def _place(file: Path) -> FileCoordinates:

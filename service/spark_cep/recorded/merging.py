@@ -57,7 +57,7 @@ class Piece(Generic[Content]):
     content: Content
 
 
-class Lane(Generic[Content]):
+class PieceQueue(Generic[Content]):
     """The pieces of one recording, in order. ``reached``: the newest event time by now, or
     ``first``, the least one that it begins with."""
 
@@ -103,42 +103,42 @@ class MergedBatch(NamedTuple, Generic[Content]):
 
 
 def merged(
-    lanes: Sequence[Lane[Content]], settings: RunSettings, at_end: AtEnd
+    queues: Sequence[PieceQueue[Content]], settings: RunSettings, at_end: AtEnd
 ) -> Iterator[MergedBatch[Content]]:
     """All pieces, in batches; the last one has none, and time stands where ``at_end`` says."""
     watermark = newest_of_all = BEGINNING
     cuts = 0
     policy = max if settings.watermark == "maximum" else min
-    while unfinished := [lane for lane in lanes if not lane.finished]:
+    while unfinished := [queue for queue in queues if not queue.finished]:
         pieces: list[Piece[Content]] = []
         rows = size = 0
         newest = BEGINNING
         while rows < _ROWS and size < _BYTES and unfinished:
-            lane = min(unfinished, key=lambda each: each.reached)
-            piece = lane.next()
+            queue = min(unfinished, key=lambda each: each.reached)
+            piece = queue.next()
             if piece is None:
-                unfinished.remove(lane)
+                unfinished.remove(queue)
                 continue
-            if pieces and cuts < _MOST_CUTS and _is_late(piece, lane, settings):
+            if pieces and cuts < _MOST_CUTS and _is_late(piece, queue, settings):
                 # The time of what is in front of it passes first.
                 cuts += 1
                 break
-            lane.take(piece)
+            queue.take(piece)
             pieces.append(piece)
             rows += piece.facts.rows
             size += piece.facts.size
             if piece.facts.newest_wanted is not None:
                 newest = max(newest, piece.facts.newest_wanted)
         newest_of_all = max(newest_of_all, newest)
-        reached = policy((lane.reached for lane in unfinished), default=BEGINNING)
+        reached = policy((queue.reached for queue in unfinished), default=BEGINNING)
         if reached > BEGINNING:
             watermark = max(watermark, reached - settings.allowed_disorder_ms - 1)
-        yield MergedBatch(pieces, watermark, newest, sum(lane.read for lane in lanes))
+        yield MergedBatch(pieces, watermark, newest, sum(queue.read for queue in queues))
     watermark = END if at_end == "decide" else max(watermark, newest_of_all)
-    yield MergedBatch([], watermark, BEGINNING, sum(lane.read for lane in lanes))
+    yield MergedBatch([], watermark, BEGINNING, sum(queue.read for queue in queues))
 
 
-def _is_late(piece: Piece[Content], lane: Lane[Content], settings: RunSettings) -> bool:
+def _is_late(piece: Piece[Content], queue: PieceQueue[Content], settings: RunSettings) -> bool:
     """Return whether some of it is behind what was there by more than is allowed."""
     least = piece.facts.least
-    return least is not None and least < lane.reached - settings.allowed_disorder_ms
+    return least is not None and least < queue.reached - settings.allowed_disorder_ms

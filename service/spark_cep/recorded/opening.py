@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +12,7 @@ from spark_cep.codecs.json.resolution import schema_of_text
 from spark_cep.config import Input, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError
+from spark_cep.event_times import instant_us
 from spark_cep.pattern.tree import Rule
 from spark_cep.recorded.events import RecordedEvents, Window
 from spark_cep.recorded.inputs import DeclaredInput, declared_inputs, open_inputs
@@ -82,15 +82,12 @@ def window_of(start: str | None, end: str | None) -> Window:
 def instant_of(text: str, option: str) -> int:
     """The time of an option in ms since 1970. Raises ConfigurationError."""
     try:
-        found = datetime.fromisoformat(text.strip())
+        return instant_us(text) // 1_000
     except ValueError:
         raise ConfigurationError(
             f"{option}: {text!r} is no time; allowed is a day or a day and a time, as 2026-01-31 or"
             " 2026-01-31T12:00:00Z (UTC without an offset)"
         ) from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    return round(found.timestamp() * 1000)
 
 
 def _by_input(given: Sequence[str], names: Sequence[str], option: str) -> Mapping[str, list[str]]:

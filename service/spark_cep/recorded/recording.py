@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
@@ -94,15 +94,12 @@ class FileCoordinates:
 
 @dataclass(frozen=True)
 class FileRecording:
-    """The common part of recordings that are files. ``schema``: of the records; ``schema_id``: its
-    number, which stands in front of each record. ``part``: of so many parts the one of this number;
-    chunks go round, since it is little work to pass over one."""
+    """The common part of recordings that are files. ``part``: of so many parts the one of this
+    number; chunks go round, since it is little work to pass over one."""
 
     file: Path
     place: FileCoordinates
-    schema: AvroSchema
-    schema_id: int
-    part: tuple[int, int] = (0, 1)
+    part: tuple[int, int] = field(default=(0, 1), kw_only=True)
 
     @property
     def name(self) -> str:
@@ -131,3 +128,12 @@ class FileRecording:
         """Return whether a chunk is in this part."""
         number, count = self.part
         return chunk % count == number
+
+
+@dataclass(frozen=True)
+class FramedFile(FileRecording):
+    """A file whose records are handed on as Avro. ``schema``: of the records; ``schema_id``: its
+    number, which stands in front of each record."""
+
+    schema: AvroSchema
+    schema_id: int

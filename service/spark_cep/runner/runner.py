@@ -16,10 +16,10 @@ import numpy as np
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
+from spark_cep.event_times import LAST_TIME
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.keys import KeysMatcher
 from spark_cep.matcher.keys_state import chosen
-from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
 from spark_cep.pipeline.decode.pack import Packed
 from spark_cep.pipeline.match.batch_input import BatchInput

@@ -17,7 +17,7 @@ import numpy as np
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import Read, RecordFormat, RecordReader, Wanted
+from spark_cep.codecs.record_reader import RawRecord, Read, RecordFormat, RecordReader, Wanted
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, representation, to_whole
 from spark_cep.columns.vectors import LENGTH_BITS, Bytes
@@ -131,11 +131,11 @@ class _ValueReader(RecordReader):
     columns: tuple[tuple[_Column, ...], ...]
     width: int
 
-    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+    def explain(self, record: RawRecord, fault: Fault, number: int) -> tuple[Reason, str]:
         """Values of Python have no faults."""
-        raise NotImplementedError(value, fault, number)
+        raise NotImplementedError(record, fault, number)
 
-    def read(self, topic: str, values: Bytes) -> Read:  # noqa: ARG002  of any topic
+    def read(self, topic: str, values: Bytes, headers: Bytes) -> Read:  # noqa: ARG002  of any topic
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         count, data = len(values), bytearray(b"\0")
         wholes = np.zeros((count, max(1, self.width)), np.int64)

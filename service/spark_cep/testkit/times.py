@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 from spark_cep.durations import ALLOWED, parse_duration
+from spark_cep.event_times import instant_us
 from spark_cep.pattern.document.plain_data import duration_text
-from spark_cep.pattern.document.shape import instant_us
 
 Instant = str | int | date | timedelta
 """A moment of event time: ``"+1 second"`` and ``"-2 minutes"`` from the virtual clock (or a

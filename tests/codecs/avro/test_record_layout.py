@@ -87,7 +87,7 @@ def layouts_of(writer: Any, reader: Any, *columns: str) -> tuple[Layouts, dict[s
 def read(layouts: Layouts, *bodies: bytes) -> Read:
     """Records with these bodies."""
     values = Bytes.of([frame(1, body) for body in bodies])
-    return layouts.read(values, np.zeros(len(values), np.int32))
+    return layouts.read(values, Bytes.of([None] * len(values)), np.zeros(len(values), np.int32))
 
 
 def other(layouts: Layouts, found: Read, row: int, vector: int) -> Any:

@@ -10,6 +10,7 @@ from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, Reason
 from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.record_reader import RawRecord
 from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
@@ -46,9 +47,9 @@ def explained(value: bytes, topic: str = "t") -> tuple[Fault, Reason, str]:
         assert of is not None
         wanted[name,] = vectors.value((name,), of), of
     reader = JsonFormat(types, {0: "t-.*"}).reader([wanted], vectors)
-    read = reader.read(topic, Bytes.of([value]))
+    read = reader.read(topic, Bytes.of([value]), Bytes.of([None]))
     fault = Fault(int(read.faults[0]))
-    return (fault, *reader.explain(value, fault, int(read.types[0])))
+    return (fault, *reader.explain(RawRecord(topic, value), fault, int(read.types[0])))
 
 
 WRONG = [
@@ -116,7 +117,7 @@ def test_topics_of_a_pattern_are_read_when_they_come() -> None:
     schema = parse(json.dumps(SCHEMA), "event")
     types = (EventType(0, "events", "t.Event", schema, ("t",), "at", "millis"),)
     reader = JsonFormat(types).reader([{}], ColumnVectors())
-    assert reader.read("other", Bytes.of([b"{}", None])).faults.tolist() == [
+    assert reader.read("other", Bytes.of([b"{}", None]), Bytes.of([None] * 2)).faults.tolist() == [
         Fault.NOT_READ,
         Fault.TOMBSTONE,
     ]

@@ -45,7 +45,11 @@ def test_states_and_edges() -> None:
         (edge.source, edge.target, edge.label) for edge in drawing.edges if edge.source in (1, 7)
     ] == [(1, 2, "take"), (7, 3, "rather"), (7, 8, "else")]
     assert drawing.edges[1].action is Action.TAKE
-    assert drawing.notes[0] == "row pattern ^ A (B | C)* $, within 3600000 ms"
+    assert drawing.notes == (
+        "pattern: ^ A (B | C)* $",
+        "window: less than 1 hour from the first event to the last",
+        "one row per match, skip past last row",
+    )
 
 
 @pytest.mark.parametrize(

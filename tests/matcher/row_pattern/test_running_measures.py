@@ -84,6 +84,7 @@ VALUES = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(VALUES, max_size=12))
 def test_each_row_is_what_it_is_alone(given: list[tuple[int | None, float | None]]) -> None:

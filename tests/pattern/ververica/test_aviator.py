@@ -157,6 +157,7 @@ def _names(tree: Tree) -> bool:
     return tree[0] == "name" or any(isinstance(part, tuple) and _names(part) for part in tree)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(conditions.filter(_names), st.lists(events, min_size=1, max_size=6))
 def test_the_answers_are_those_of_aviator(tree: Tree, some: list[Mapping[str, Any]]) -> None:

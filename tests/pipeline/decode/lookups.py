@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.codecs.registry.schema_lookup import Answers
 
 
 class Lookup:
     """Answers that it has the ids ``known``, and no others; notes what it was asked."""
 
-    def __init__(self, *known: int) -> None:
+    def __init__(self, *known: SchemaId) -> None:
         self.known = frozenset(known)
-        self.asked: list[int] = []
+        self.asked: list[SchemaId] = []
 
-    def ask(self, ids: Counter[int], most: int) -> Answers:
+    def ask(self, ids: Counter[SchemaId], most: int) -> Answers:
         """See :meth:`SchemaLookup.ask`."""
         wanted = [each for each, _ in ids.most_common()]
         self.asked += wanted[:most]
@@ -23,6 +24,6 @@ class Lookup:
         return Answers(self.known & set(wanted[:most]), left, len(wanted[:most]))
 
 
-def lookup(*known: int) -> Any:
+def lookup(*known: SchemaId) -> Any:
     """In the place of a :class:`SchemaLookup`."""
     return Lookup(*known)

@@ -20,28 +20,28 @@ import pyarrow as pa
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.registry.framing import FramingError, read_schema_id
+from spark_cep.codecs.registry.framing import FramingError, prefixed
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
 from spark_cep.columns.loops.text_hash import SEED, text_hash
 from spark_cep.columns.vectors import Bytes, reader
-from spark_cep.compiler.key_text import key_text
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Condition, Partitioning, RuleSetPlan
 from spark_cep.compiler.slot_types import slot_type
-from spark_cep.event_times import KAFKA_TIMESTAMP
+from spark_cep.event_times import FIRST_TIME, KAFKA_TIMESTAMP, LAST_TIME
 from spark_cep.matcher.batch.events import SlotType
 from spark_cep.pattern.expressions import ColumnPath, Expression, bind
 from spark_cep.pattern.expressions.canonical import expression as expression_of
 from spark_cep.pattern.expressions.structure import with_columns_of
 from spark_cep.pattern.expressions.values.casting import caster
 from spark_cep.pattern.types import BIGINT, DOUBLE, STRING, RecordType, scalar_type
-from spark_cep.pipeline.decode.decoder import FIRST_TIME, LAST_TIME, TIME_TEXT, Decoded, Decoder
+from spark_cep.pipeline.decode.decoder import TIME_TEXT, Decoded, Decoder
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.match.event_columns import vector_of
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, WORD_BITS, word
 from tests.e2e.poison import without_logical_types
+from tests.reference.key_text import key_text
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _UNITS = {"date": "days", "millis": "milliseconds", "micros": "microseconds"}
@@ -213,7 +213,7 @@ class _Reference:
         if record.value is None:
             return Fault.TOMBSTONE, None, {}
         try:
-            schema_id = read_schema_id(record.value)
+            schema_id = prefixed(record.value).schema
         except FramingError:
             return Fault.NOT_FRAMED, None, {}
         if schema_id in self._catalogue.unreadable:

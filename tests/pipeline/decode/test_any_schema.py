@@ -21,7 +21,7 @@ from spark_cep.codecs.avro.value_reader import ValueReader
 from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry import resolved_schemas
-from spark_cep.codecs.registry.framing import frame, read_schema_id
+from spark_cep.codecs.registry.framing import frame, prefixed
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
 from spark_cep.errors import SchemaError
 from spark_cep.event_times import KAFKA_TIMESTAMP
@@ -303,7 +303,7 @@ def test_no_schema_ends_the_job() -> None:
     values = [frame(i, body) for i in ids for body in (b"", bytes(300), random.randbytes(60))]
     faults = outcomes(schemas, values, *CONDITIONS)
     for place, value in enumerate(values):
-        schema_id, fault = read_schema_id(value), faults.get(place)
+        schema_id, fault = prefixed(value).schema, faults.get(place)
         assert (fault is Fault.UNREADABLE_SCHEMA) == (schema_id in schemas.unreadable)
         if fault is Fault.UNDECODABLE:
             writer = schemas.writers[schema_id][0].schema

@@ -25,7 +25,7 @@ from spark_cep.codecs.avro.broken_records import decoding_fault
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import OF_RECORDS, Fault
-from spark_cep.codecs.registry.framing import FramingError, frame, read_schema_id
+from spark_cep.codecs.registry.framing import FramingError, frame, prefixed
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.document.loading import load_rules
@@ -149,7 +149,7 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
 def schema_id(value: bytes) -> int:
     """The id in front, or -1."""
     try:
-        return read_schema_id(value)
+        return prefixed(value).schema
     except FramingError:
         return -1
 

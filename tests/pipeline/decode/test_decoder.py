@@ -23,7 +23,7 @@ from spark_cep.codecs.avro.reader_schemas import project
 from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.registry.framing import frame, read_schema_id
+from spark_cep.codecs.registry.framing import frame, prefixed
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
 from spark_cep.columns.loops.byte_loops import copy_bytes
 from spark_cep.columns.loops.text_hash import place_hashes
@@ -292,7 +292,7 @@ def test_damaged_records(seed: int) -> None:
         assert record.value is not None
         row = made.get(record.offset)
         fault = Fault.NONE if row is None else Fault(row["fault"])
-        writer = catalogue.writers[read_schema_id(record.value)][0]
+        writer = catalogue.writers[prefixed(record.value).schema][0]
         if writer.type is None or record.topic not in catalogue.types[writer.type].topics:
             assert fault is Fault.NONE
             continue

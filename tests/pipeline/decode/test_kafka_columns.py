@@ -12,8 +12,9 @@ import pytest
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.types import KAFKA_COLUMNS, column_type, record_type
-from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
+from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.runner.batch import Batch, BatchResults
 from spark_cep.runner.runner import Runner
@@ -39,9 +40,11 @@ def results(rules: list[dict[str, Any]]) -> BatchResults:
         )
         for number, kind in enumerate(kinds)
     ]  # fmt: skip
-    packing = Packing(JsonFormat(types), DecodeOptions(16, None, keep_all=False))
+    form = JsonFormat(types)
+    packing = Packing(form, DecodeOptions(16, None, keep_all=False))
     batch = Batch(kafka_records(records), watermark=FIRST + 10_000_000)
-    return Runner(planned(rules), packing).apply(batch)
+    plan = compile_rules((each.rule for each in planned(rules).plans), record_types(form))
+    return Runner(plan, packing).apply(batch)
 
 
 def b64(text: str) -> str:
@@ -74,6 +77,32 @@ def test_in_conditions_keys_time_measures_and_emitted_columns() -> None:
     assert [(letter.at.offset, letter.reason) for letter in found.outputs.dead_letters] == [
         (104, "missing_key")
     ]
+
+
+def test_in_rules_in_sql() -> None:
+    """In the key, in conditions, in measures with navigation and aggregates, and in each row."""
+    sql = """
+        SELECT * FROM events MATCH_RECOGNIZE (
+          PARTITION BY _kafka.partition ORDER BY _kafka.timestamp
+          MEASURES FIRST(a._kafka.offset) AS first, LAST(b._kafka.topic) AS topic,
+            LAST(b._kafka.timestamp) AS at, SUM(b._kafka.offset) AS total,
+            a._kafka.headers['kind'] AS kind, LAST(b._kafka.key) AS key
+          {rows} AFTER MATCH SKIP PAST LAST ROW PATTERN (a b{{3}})
+          DEFINE a AS a._kafka.headers['kind'] = 'a' AND a.n = 0,
+            b AS b._kafka.offset > PREV(b._kafka.offset) AND b._kafka.key IS NOT NULL
+              OR b._kafka.headers['kind'] = 'ü')"""
+    found = results([{"id": "one", "sql": sql.format(rows="ONE ROW PER MATCH")}])
+    (match,) = found.outputs.matches
+    assert (match.key, match.start, match.time) == ("3", FIRST, FIRST + 3)
+    assert match.measures == {
+        "partition": 3, "first": 100, "topic": "t", "total": 306, "kind": "a", "key": None,
+        "at": dt.datetime.fromtimestamp(FIRST / 1000, dt.UTC) + dt.timedelta(milliseconds=3),
+    }  # fmt: skip
+    assert found.outputs.dead_letters == []
+    found = results([{"id": "all", "sql": sql.format(rows="ALL ROWS PER MATCH")}])
+    rows = found.outputs.as_objects().rows
+    assert [row.columns["n"] for row in rows] == [0, 1, 2, 3]
+    assert all("_kafka" not in name for row in rows for name in row.columns)
 
 
 def test_texts_of_kafka_are_compared() -> None:

@@ -46,6 +46,8 @@ def held(rule: Rule, *kinds: str) -> list[HeldPartial]:
         if not name.endswith(CHANGES):
             found += group.of_key(data, stored.get(name + CHANGES), "ann")
             assert not list(group.of_key(data, stored.get(name + CHANGES), "bob"))
+            of_all = group.of_all_keys(data, stored.get(name + CHANGES))
+            assert list(of_all) == [("ann", each) for each in found]
     return found
 
 

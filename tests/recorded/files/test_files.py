@@ -11,6 +11,7 @@ from pathlib import Path
 import fastavro
 import pytest
 
+from spark_cep.errors import ConfigurationError
 from spark_cep.match_ids import match_id
 from spark_cep.model import Coordinates, TakenEvent
 from spark_cep.recorded import events, merging
@@ -60,28 +61,28 @@ def test_each_format_gives_the_same(form: str, declared: bool, tmp_path: Path, s
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("a.jsonl", '{"user": "ann",\n', "it is no JSON: "),
-        ("a.jsonl", '{"user": 5, "kind": "ok", "ts": 1}\n', "user is a number"),
-        ("a.jsonl", '{"user": "ann", "ts": "2023-11-14"}\n', "kind is missing"),
-        ("a.jsonl", "[1]\n", "it is no JSON object"),
-        ("a.csv", "ann,ok,1.0\n", "Expected 4 columns, got 3"),
+        ("a.jsonl", '{"user": "ann",\n', "the value is not JSON: "),
+        ("a.jsonl", '{"user": 5, "kind": "ok", "ts": 1}\n', "user: found the number 5"),
+        ("a.jsonl", '{"user": "ann", "ts": 1}\n', "kind: the field is missing"),
+        ("a.jsonl", "[1]\n", "the value is an array of JSON"),
+        ("a.csv", "ann,ok,1.0\n", "a.csv, line 7: Expected 4 columns, got 3"),
         ("a.csv", "ann,ok,much,1700000000000\n", "much"),
     ],
 )
 def test_a_bad_line_is_a_dead_letter(
     name: str, text: str, why: str, tmp_path: Path, schema: str
 ) -> None:
-    """With file, line, and its text; all others are read."""
+    """With file and line as its coordinates, and its text; all others are read."""
     file = tmp_path / name
     FORMS[name.partition(".")[2]](file, EVENTS)
     lines = file.read_text("utf-8").splitlines(keepends=True)
     sound = lines[:5]
     file.write_text("".join([*sound, "\n", text, *lines[5:]]), "utf-8")
     ended = ["ts:millis"] if name.endswith("csv") else []
-    found, (letter,) = run(open_events([], [str(file)], None, [schema], ended))
+    found, letters = run(open_events([], [str(file)], None, [schema], ended))
     assert len(found.outputs.matches) == 3
+    (letter,) = [*letters, *found.outputs.dead_letters]
     assert letter.at == Coordinates(str(file), 0, 7)
-    assert letter.detail.startswith(f"{file}, line 7: ")
     assert why in letter.detail
     assert letter.record_value == text.strip().encode()
 
@@ -259,3 +260,16 @@ def test_several_inputs_are_named(tmp_path: Path) -> None:
         open_events([several[0].rule], [path])
     with pytest.raises(Exception, match="there is no input 'order'; did you mean `orders`"):
         open_events([several[0].rule], [f"order={tmp_path / 'b.jsonl'}"])
+
+
+def test_json_lines_beside_other_files(tmp_path: Path, schema: str) -> None:
+    """Of one input: each form is read as it is, and their events are one stream; two inputs cannot
+    share a topic that has lines of JSON."""
+    FORMS["avro"](tmp_path / "logins+0+0.avro", EVENTS[::2])
+    FORMS["jsonl"](tmp_path / "others+0+0.jsonl", EVENTS[1::2])
+    found, letters = run(open_events([], [str(tmp_path)], None, [schema]))
+    assert letters == found.outputs.dead_letters == []
+    assert sorted(match.key for match in found.outputs.matches) == ["ann 0", "ann 1", "ann 2"]
+    FORMS["jsonl"](tmp_path / "logins+0+99.jsonl", EVENTS)
+    with pytest.raises(ConfigurationError, match="files of the topic logins are read as"):
+        open_events([], [str(tmp_path)], None, [schema])

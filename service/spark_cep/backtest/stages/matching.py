@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from spark_cep.backtest.replay import OpenMatches, ReplayedBatch, make_ready
-from spark_cep.backtest.stages.reading import Letters, Packet, PiecePlace, Reading, Told
+from spark_cep.backtest.stages.reading import Letters, Packet, PiecePlace, PieceSummary, Reading
 from spark_cep.backtest.tallies import tallies_of
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
@@ -22,7 +22,7 @@ from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.packets import EventTimes, PartitionTime
 from spark_cep.pipeline.wire.reports import Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
-from spark_cep.recorded.merging import AtEnd, Lane, MergedBatch, Piece, merged
+from spark_cep.recorded.merging import AtEnd, MergedBatch, Piece, PieceQueue, merged
 from spark_cep.rules.plans import plan_of
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
@@ -60,7 +60,7 @@ class MatchStage:
     keeps_results: bool
 
     def keyed(
-        self, found: Iterable[Packet | Letters | Told]
+        self, found: Iterable[Packet | Letters | PieceSummary]
     ) -> Iterator[tuple[_Key, Packet | Letters]]:
         """Packets and dead letters by the batch and task that they are for."""
         for each in found:
@@ -145,21 +145,25 @@ class _PacketInputs:
 
 
 def matching_of(
-    reading: Reading, told: Iterable[Told], at_end: AtEnd, tasks: int, keeps_results: bool
+    reading: Reading,
+    summaries: Iterable[PieceSummary],
+    at_end: AtEnd,
+    tasks: int,
+    keeps_results: bool,
 ) -> MatchStage:
     """The second stage for all pieces of the first, merged as one process would."""
-    by_recording: defaultdict[int, list[Told]] = defaultdict(list)
-    for each in told:
+    by_recording: defaultdict[int, list[PieceSummary]] = defaultdict(list)
+    for each in summaries:
         by_recording[each.place.recording].append(each)
-    lanes = []
+    queues = []
     for number, recording in enumerate(reading.events.recordings):
         mine = sorted(by_recording[number], key=lambda each: each.place)
         pieces = (Piece(each.facts, each.place) for each in mine)
         first = mine[0].facts.least if mine else None
-        lanes.append(Lane(pieces, recording.size, first))
+        queues.append(PieceQueue(pieces, recording.size, first))
     batches: list[BatchPlan] = []
     batch_of: dict[PiecePlace, int] = {}
-    for batch in merged(lanes, reading.settings, at_end):
+    for batch in merged(queues, reading.settings, at_end):
         batch_of.update((piece.content, len(batches)) for piece in batch.pieces)
         batches.append(BatchPlan.of(batch))
     inputs = reading.events.inputs(reading.settings.key_groups)

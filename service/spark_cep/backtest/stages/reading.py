@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spark_cep.errors import SparkCepError
+from spark_cep.event_times import LAST_TIME
 from spark_cep.model import DeadLetter
-from spark_cep.pipeline.decode.decoder import LAST_TIME
 from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
 from spark_cep.pipeline.wire.task_properties import TaskProperties
@@ -51,8 +51,8 @@ class Letters(NamedTuple):
     letters: list[DeadLetter]
 
 
-class Told(NamedTuple):
-    """The numbers about a piece."""
+class PieceSummary(NamedTuple):
+    """A piece in numbers, for the merge."""
 
     place: PiecePlace
     facts: RunOfRecords
@@ -89,7 +89,9 @@ class Reading:
     plan: str
     settings: RunSettings
 
-    def packed(self, parts: Iterable[RecordingPart]) -> Iterator[Packet | Letters | Told | Failed]:
+    def packed(
+        self, parts: Iterable[RecordingPart]
+    ) -> Iterator[Packet | Letters | PieceSummary | Failed]:
         """The pieces of these parts: packets, dead letters, and numbers."""
         packer = self.events.inputs(self.settings.key_groups).packer(plan_of(self.plan))
         try:
@@ -107,7 +109,7 @@ class Reading:
                             number += 1
                     if letters:
                         yield Letters(place, letters)
-                    yield Told(place, piece.facts)
+                    yield PieceSummary(place, piece.facts)
                     if piece.facts.newest is not None:
                         newest = max(newest, piece.facts.newest)
         except (SparkCepError, NewSchemasError) as error:

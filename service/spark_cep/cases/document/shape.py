@@ -15,6 +15,7 @@ from pydantic import Discriminator, Field, PlainValidator, Tag, model_validator
 
 from spark_cep.documents.values import contradiction, refused
 from spark_cep.durations import ALLOWED, DurationError, parse_duration
+from spark_cep.event_times import instant_us
 from spark_cep.pattern.document.shape import (
     DocumentShape,
     Duration,
@@ -22,7 +23,6 @@ from spark_cep.pattern.document.shape import (
     OneOrMany,
     OneOrMapping,
     Text,
-    instant_us,
 )
 
 NOTHING: Final = "none"

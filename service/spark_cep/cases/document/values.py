@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from spark_cep.durations import DurationError, format_duration, parse_duration
-from spark_cep.pattern.document.shape import instant_us
+from spark_cep.event_times import instant_text, instant_us
 from spark_cep.pattern.types import (
     BIGINT,
     BINARY,
@@ -97,14 +97,6 @@ def plain(value: Any) -> Any:
         case Sequence():
             return [plain(each) for each in value]
     return str(value)
-
-
-def instant_text(micros: int) -> str:
-    """The instant as ISO 8601 text in UTC, with as many decimals as it has."""
-    moment = _EPOCH + micros * _MICROSECOND
-    precision = "seconds" if micros % 1_000_000 == 0 else "milliseconds"
-    precision = precision if micros % 1_000 == 0 else "microseconds"
-    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def duration_words(micros: int) -> str:

@@ -9,8 +9,9 @@ from typing import Any, Final
 import yaml
 
 from spark_cep.cases.document.shape import NOTHING
-from spark_cep.cases.document.values import duration_words, instant_text, plain
+from spark_cep.cases.document.values import duration_words, plain
 from spark_cep.durations import format_duration
+from spark_cep.event_times import instant_text
 
 _WIDE: Final = 100
 _SECOND: Final = 1_000_000

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from spark_cep.documents.nearest import instead
 from spark_cep.errors import (
     ConfigurationError,
     Problem,
     RuleSetError,
     SchemaNotFoundError,
     StartError,
+    printable,
 )
 from spark_cep.language.findings import findings_of
 from spark_cep.language.known.event_types import records_of_schema
@@ -131,6 +133,18 @@ def read_existing(path: Path) -> RuleSet:
     with every problem found."""
     _must_exist(path)
     return read_rules(path)
+
+
+def rule_named(rule_set: RuleSet, rule_id: str, place: str = "") -> LoadedRule:
+    """The rule with this id; ConfigurationError, with the ids that there are, where none has it."""
+    found = rule_set.by_id.get(rule_id)
+    if found is None:
+        allowed = instead(rule_id, rule_set.by_id, "rules")
+        where = f"{place}: " if place else ""
+        raise ConfigurationError(
+            f"{where}there is no rule `{printable(rule_id)}`\n  help: {allowed}"
+        )
+    return found
 
 
 def check_types(rules: Sequence[LoadedRule], schemas: Sequence[Path]) -> list[InputRecord]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from spark_cep.cli.authoring.checking import check_types, read_existing
+from spark_cep.cli.authoring.checking import check_types, read_existing, rule_named
 from spark_cep.cli.authoring.computed_by_python import computed_by_python
 from spark_cep.cli.authoring.forms import RuleForm
 from spark_cep.compiler.explain.drawing import Drawing, draw
@@ -20,9 +20,7 @@ from spark_cep.compiler.explain.row_pattern_explanation import explain_query
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.compiler.steps.lowering import lower
-from spark_cep.documents.nearest import instead
 from spark_cep.errors import (
-    ConfigurationError,
     Problem,
     needs_extra,
     printable_lines,
@@ -31,7 +29,6 @@ from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.tree import Rule
 from spark_cep.pattern.type_check import type_warnings, with_columns_of
-from spark_cep.rules.rule_set import RuleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ def rules_to_explain(path: Path, chosen: Sequence[str], schemas: Sequence[Path])
     problem of the rules.
     """
     rule_set = read_existing(path)
-    rules = [_rule(rule_set, rule_id, path) for rule_id in dict.fromkeys(chosen)]
+    rules = [rule_named(rule_set, rule_id, str(path)) for rule_id in dict.fromkeys(chosen)]
     rules = rules or list(rule_set.loaded)
     types = check_types(rules, schemas) if schemas else ()
     if types:
@@ -75,15 +72,6 @@ def rules_to_explain(path: Path, chosen: Sequence[str], schemas: Sequence[Path])
 
 def _plan(rule: Rule) -> Plan | RowPatternPlan:
     return lower(rule) if rule.query is None else plan_query(rule.query)
-
-
-def _rule(rule_set: RuleSet, rule_id: str, path: Path) -> LoadedRule:
-    by_id = {loaded.rule.id: loaded for loaded in rule_set.loaded}
-    if rule_id in by_id:
-        return by_id[rule_id]
-    raise ConfigurationError(
-        f"{path}: there is no rule `{rule_id}`\n  help: {instead(rule_id, by_id, 'rules')}"
-    )
 
 
 def written(rules: RulesToExplain, form: RuleForm) -> str:

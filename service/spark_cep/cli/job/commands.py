@@ -8,6 +8,7 @@ import typer
 
 from spark_cep.cli.job.running import run
 from spark_cep.cli.job.tail import tail
+from spark_cep.cli.job.watch import watch
 from spark_cep.cli.terminal import ConfigFile, configure_logs, err, out
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import load
@@ -16,6 +17,7 @@ from spark_cep.errors import printable
 commands = typer.Typer()
 commands.command()(run)
 commands.command()(tail)
+commands.command()(watch)
 
 
 @commands.command()

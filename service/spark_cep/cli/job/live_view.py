@@ -7,13 +7,11 @@ terminal there is none, and the log is JSON lines.
 from __future__ import annotations
 
 import logging
-import math
 import sys
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -26,53 +24,12 @@ from rich.text import Text
 
 from spark_cep.durations import format_duration
 from spark_cep.errors import printable
-from spark_cep.observability import metric_names as names
+from spark_cep.watch.figures import Figures, read_figures
 
 _REFRESHES_PER_SECOND: Final = 2
 #: The rate is that of the last seconds.
 _RATE_SECONDS: Final = 5.0
 _MOST_RULES: Final = 10
-
-
-@dataclass
-class Figures:
-    """The state of a job by its metrics; by rule: matches, timeouts, partial matches."""
-
-    records: float = 0
-    lag: float = 0
-    late: float = 0
-    dead_letters: float = 0
-    watermark: float | None = None
-    matches: Counter[str] = field(default_factory=Counter)
-    timeouts: Counter[str] = field(default_factory=Counter)
-    open: Counter[str] = field(default_factory=Counter)
-
-
-def read_figures(registry: CollectorRegistry) -> Figures:
-    """The figures of a registry."""
-    found = Figures()
-    by_rule = {
-        names.MATCHES.name: found.matches,
-        names.MATCH_ROWS.name: found.matches,
-        names.TIMEOUTS.name: found.timeouts,
-        names.PARTIAL_MATCHES.name: found.open,
-    }
-    sums = {
-        names.RECORDS_CONSUMED.name: "records",
-        names.CONSUMER_LAG.name: "lag",
-        names.LATE_EVENTS.name: "late",
-        names.DEAD_LETTERS.name: "dead_letters",
-    }
-    for family in registry.collect():
-        for sample in family.samples:
-            if sample.name in by_rule:
-                by_rule[sample.name][sample.labels["rule"]] += int(sample.value)
-            elif sample.name in sums:
-                name = sums[sample.name]
-                setattr(found, name, getattr(found, name) + sample.value)
-            elif sample.name == names.WATERMARK.name and not math.isnan(sample.value):
-                found.watermark = sample.value or None
-    return found
 
 
 class LiveView:
@@ -93,7 +50,7 @@ class LiveView:
 
     def __call__(self) -> RenderableType:
         """The view now."""
-        figures = read_figures(self._registry)
+        figures = read_figures(self._registry.collect())
         head = Table.grid(padding=(0, 3, 0, 0))
         head.add_row(
             Text(printable(self._state()), style="bold"),

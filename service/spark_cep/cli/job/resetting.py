@@ -6,7 +6,7 @@ import datetime as dt
 
 from spark_cep.errors import ConfigurationError
 from spark_cep.pipeline.driver.commands.reset_clock import SetBack
-from spark_cep.pipeline.driver.observe.event_time import time_text
+from spark_cep.pipeline.driver.observe.event_time import event_time_text
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
@@ -27,11 +27,11 @@ def moment(text: str) -> int:
 
 def text(checkpoint: str, done: SetBack) -> str:
     """The result for people."""
-    watermark = time_text(done.watermark) or "not known"
+    watermark = event_time_text(done.watermark) or "not known"
     if done.to is None:
         return f"{checkpoint}: the watermark, {watermark}, is not ahead; nothing to do"
     again = "" if done.written else ", as said before"
     return (
         f"{checkpoint}: the next start sets the watermark back from {watermark} to"
-        f" {time_text(done.to)}{again}"
+        f" {event_time_text(done.to)}{again}"
     )

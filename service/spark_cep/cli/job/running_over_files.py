@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_cep.cli.terminal import Verbosity, compiling_told, note, out, print_warnings, verbosity
+from spark_cep.cli.terminal import (
+    Verbosity,
+    compilation_shown,
+    note,
+    out,
+    print_warnings,
+    verbosity,
+)
 from spark_cep.observability.logs import configure
 
 if TYPE_CHECKING:
@@ -30,7 +37,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """A result as :mod:`~spark_cep.cli.job.result_line` shows it."""
+    """A result as :mod:`~spark_cep.watch.result_line` shows it."""
 
     kind: str
     key: str | None
@@ -61,7 +68,7 @@ def run_over_files(
     chosen = rules_to_run(rules, settings)
     counts = Counter[str]()
     records = 0
-    with ExitStack() as stack, compiling_told():
+    with ExitStack() as stack, compilation_shown():
         events = recorded_events(chosen, files, settings, schemas, event_times, Window(), stack)
         for each in events.notes:
             note(each)
@@ -74,16 +81,16 @@ def run_over_files(
                 counts[kind] += 1
                 sys.stdout.write(line + "\n")
         sys.stdout.flush()
-    told = ", ".join(f"{name.replace('-', ' ')}: {counts[name]:,}" for name in _NAMES)
+    counted = ", ".join(f"{name.replace('-', ' ')}: {counts[name]:,}" for name in _NAMES)
     still = sum(replay.open_matches().counts.values())
-    note(f"{records:,} records. {told}; partial matches still open: {still:,}")
+    note(f"{records:,} records. {counted}; partial matches still open: {still:,}")
 
 
 def _lines(batch: ReplayedBatch, *, as_json: bool) -> Iterator[tuple[str, str]]:
     """Yield the lines of a batch's results with their kinds, in the order of their times."""
     from spark_cep.backtest.rows import json_values, record_of, rows_of
-    from spark_cep.cli.job.result_line import moment
     from spark_cep.cli.job.tail_text import result_text
+    from spark_cep.watch.result_line import moment
 
     colour = out.is_terminal and not out.no_color
     found = [(kind, row, _result(kind, row)) for kind, row in rows_of(batch)]

@@ -14,20 +14,17 @@ from rich.console import Console
 from spark_cep.cli.terminal import table
 from spark_cep.compiler.rule_set import AnyPlan, compile_rule
 from spark_cep.config import Settings
-from spark_cep.errors import ConfigurationError, RuleSetError
+from spark_cep.errors import RuleSetError
 from spark_cep.matcher.findings.live import ahead
 from spark_cep.matcher.findings.partial import FOREVER
-from spark_cep.pipeline.driver.checkpoint.local_files import LocalFiles
 from spark_cep.pipeline.driver.commands.state_report import (
     RuleReport,
     Size,
     StateReport,
     StoredPartialMatch,
 )
-from spark_cep.pipeline.driver.rules.rule_log import RuleHistory
 from spark_cep.pipeline.match.watermark import BEGINNING, END
-from spark_cep.pipeline.spark.local_folder import local_folder
-from spark_cep.rules.sources.configured import rules_of
+from spark_cep.watch.rules_of_batch import rules_of_batch
 
 
 def moment(time: int | None) -> str | None:
@@ -47,15 +44,8 @@ Plans = Mapping[tuple[str, int], AnyPlan]
 def plans_of(settings: Settings, batch: int | None = None) -> Plans:
     """The plans of a job's rules: of those of a ``batch``, which a checkpoint on a local disk has
     logged; else of those of their source, none where it cannot be read."""
-    folder = None if batch is None else local_folder(str(settings.state.checkpoint))
-    logged = None if folder is None else RuleHistory(LocalFiles(folder)).of(batch or 0)
-    try:
-        rules = rules_of(settings) if logged is None else logged.rules
-    except (RuleSetError, ConfigurationError):
-        return {}
-    members = [*rules.carried, *(each.loaded for each in rules.draining), *rules.loaded]
     found = {}
-    for each in members:
+    for each in rules_of_batch(settings, batch):
         # One that needs the types of events to be compiled is shown by numbers.
         with suppress(RuleSetError):
             found[each.rule.id, each.rule.version] = compile_rule(each.rule)

@@ -8,12 +8,13 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from spark_cep.cli.job.result_line import ShownRecord, line, moment
 from spark_cep.codecs.output.outputs import EVENT_TIME_HEADER, WATERMARK_HEADER
 from spark_cep.durations import DurationError, parse_duration
 from spark_cep.errors import ConfigurationError, printable, shortened
+from spark_cep.event_times import instant_us
 from spark_cep.pipeline.driver.commands.output_stream import Arrival
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END
+from spark_cep.watch.result_line import ShownRecord, line, moment
 
 _COLOURS: Final = {
     "match": "\x1b[32m",
@@ -36,15 +37,12 @@ def begin_of(text: str) -> int:
     except DurationError:
         pass
     try:
-        found = datetime.fromisoformat(text.strip())
+        return instant_us(text) // 1_000
     except ValueError:
         raise ConfigurationError(
             f"--from {printable(text)}: allowed are `beginning`, `now`, a time as"
             " 2026-01-31T12:00:00Z, or a duration as '10 minutes'"
         ) from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    return round(found.timestamp() * 1000)
 
 
 def text_line(arrival: Arrival, *, colour: bool) -> str:

@@ -44,7 +44,7 @@ def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> 
     batch, partial matches; what is rejected, and why; and whether event time stands, or is ahead of
     the clock."""
     from spark_cep.cli.rules import text as rules_text
-    from spark_cep.cli.rules.page import pages_of
+    from spark_cep.watch.pages import pages_of
 
     page = pages_of(load(config).observability, url).rules_page()
     if as_json:
@@ -145,8 +145,8 @@ def wait(
 ) -> None:
     """Wait until the running job has begun a rule, or with --gone no longer has it. Fails at the
     time-out, and as soon as the rule is rejected."""
-    from spark_cep.cli.rules.page import pages_of
     from spark_cep.cli.rules.wait import Wanted, wait_for
+    from spark_cep.watch.pages import pages_of
 
     try:
         limit = parse_duration(timeout)
@@ -181,7 +181,7 @@ def pause(
 ) -> None:
     """Pause a rule: from the next batch on it takes no part, its partial matches end, and so it
     stays, over restarts and new versions, until it is resumed."""
-    from spark_cep.cli.rules import overrides as rules_overrides
+    from spark_cep.watch import overrides as rules_overrides
 
     settings = load(config)
     typer.echo(
@@ -197,7 +197,7 @@ def resume(
 ) -> None:
     """Resume a rule that was paused, also by the circuit breaker: it starts empty with the next
     batch."""
-    from spark_cep.cli.rules import overrides as rules_overrides
+    from spark_cep.watch import overrides as rules_overrides
 
     typer.echo(rules_overrides.resume(load(config), rule, by))
 
@@ -218,7 +218,7 @@ def rollback(
 ) -> None:
     """Run an older version of a rule in place of its newest one, until the source has a newer one
     still. The text is that which ran."""
-    from spark_cep.cli.rules import overrides as rules_overrides
+    from spark_cep.watch import overrides as rules_overrides
 
     settings = load(config)
     if undo:

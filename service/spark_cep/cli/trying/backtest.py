@@ -16,7 +16,7 @@ import typer
 from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.cli.saving import save
 from spark_cep.cli.terminal import (
-    compiling_told,
+    compilation_shown,
     err,
     note,
     out,
@@ -126,7 +126,7 @@ def backtest(
     settings = None if config is None else load(config)
     chosen = rules_to_run(rules, settings)
     expected = None if expect is None else Expectations(read_expectations(expect, chosen))
-    with ExitStack() as stack, compiling_told():
+    with ExitStack() as stack, compilation_shown():
         events = recorded_events(
             chosen, given or [], settings, schema, event_time, window_of(start, end), stack
         )

@@ -9,9 +9,9 @@ from rich.console import Console
 
 from spark_cep.backtest.replay import NOT_SIMULATED, begun
 from spark_cep.backtest.report import BacktestReport
-from spark_cep.backtest.rows import time_text
 from spark_cep.cli.terminal import table
 from spark_cep.errors import printable
+from spark_cep.event_times import time_text
 
 if TYPE_CHECKING:
     from spark_cep.backtest.comparison import Changed, CompareReport, RuleComparison

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spark_cep.cli.terminal import compiling_told, note
+from spark_cep.cli.terminal import compilation_shown, note
 from spark_cep.cli.trying.events import Before, GivenEventTimes, GivenSchemas, Start
 
 
@@ -82,7 +82,7 @@ def tap(
         rule, key, event, output, rules, tuple(given or ()), config, start, end,
         tuple(schema or ()), tuple(event_time or ()), tuple(columns),
     )  # fmt: skip
-    with compiling_told():
+    with compilation_shown():
         done = write_case(asked)
     for each in done.notes:
         note(each)

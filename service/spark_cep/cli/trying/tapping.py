@@ -22,6 +22,7 @@ from spark_cep.cases.writing.tapping import (
     event_time_column,
     tapped_events,
 )
+from spark_cep.cli.authoring.checking import rule_named
 from spark_cep.cli.saving import save
 from spark_cep.cli.trying.events import recorded_events, rules_to_run
 from spark_cep.codecs.registry.resolved_schemas import EventType
@@ -114,11 +115,7 @@ def _check(asked: Tap) -> None:
 
 
 def _rule(asked: Tap, settings: Settings | None) -> LoadedRule:
-    found = rules_to_run(asked.rules, settings)
-    if asked.rule not in found.by_id:
-        allowed = instead(asked.rule, found.by_id, "rules")
-        raise ConfigurationError(f"there is no rule {asked.rule!r}; {allowed}")
-    return found.by_id[asked.rule]
+    return rule_named(rules_to_run(asked.rules, settings), asked.rule)
 
 
 def _events(

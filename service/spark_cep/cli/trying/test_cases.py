@@ -11,6 +11,7 @@ import typer
 
 from spark_cep.cli.saving import save
 from spark_cep.cli.terminal import err
+from spark_cep.documents.nearest import listed
 from spark_cep.errors import ConfigurationError, printable_lines
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def run_cases(
         outcome(suite, case, matcher) for suite in found for case in selected(suite, wanted)
     ]
     if not outcomes:
-        raise ConfigurationError(f"no case has {wanted!r} in its name")
+        names = [case.name for suite in found for case in suite.file.cases]
+        raise ConfigurationError(f"no case has {wanted!r} in its name; there are {listed(names)}")
     if junit is not None:
         from spark_cep.cases.running.junit import junit as junit_of
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_cep.cli.terminal import compiling_told, note, out
+from spark_cep.cli.terminal import compilation_shown, note, out
 from spark_cep.cli.trying.events import (
     AtEnd,
     Before,
@@ -22,8 +22,8 @@ from spark_cep.cli.trying.events import (
     recorded_events,
     rules_to_run,
 )
-from spark_cep.documents.nearest import instead, listed
-from spark_cep.errors import ConfigurationError, printable
+from spark_cep.documents.nearest import listed
+from spark_cep.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from spark_cep.config import Settings
@@ -95,24 +95,26 @@ def why(
     """Show why a rule did, or did not, match the events of a key: what each event did to each
     partial match, which part of a condition was not true, and by what partial matches ended. Runs
     the rule over the events with the job's own decoder and matcher, without Spark."""
-    from spark_cep.backtest.replay import run_settings
     from spark_cep.config import load
-    from spark_cep.recorded.opening import window_of
-    from spark_cep.rules.rule_set import RuleSet
-    from spark_cep.why.answer import Answer
-    from spark_cep.why.recorded import accounts_of
 
     settings = None if config is None else load(config)
     if still_open or checkpoint is not None:
         _show_open(settings, checkpoint, key, rule, as_json=as_json)
         return
+
+    from spark_cep.backtest.replay import run_settings
+    from spark_cep.recorded.opening import window_of
+    from spark_cep.rules.rule_set import RuleSet
+    from spark_cep.why.answer import Answer
+    from spark_cep.why.recorded import accounts_of
+
     chosen = _rule(rule, rules, settings)
     if chosen.rule.key and key is None:
         raise ConfigurationError(f"rule {chosen.rule.id} has a key: say which with --key")
     if key is not None and not chosen.rule.key:
         raise ConfigurationError(f"rule {chosen.rule.id} has no key: leave --key out")
     replacement = _replacement(chosen, replaced_by, at)
-    with ExitStack() as stack, compiling_told():
+    with ExitStack() as stack, compilation_shown():
         of_rule = RuleSet((chosen,))
         events = recorded_events(
             of_rule, inputs or [], settings, schema, event_time, window_of(start, end), stack
@@ -159,13 +161,17 @@ def _show_open(
     as_json: bool,
 ) -> None:
     """Print the open partial matches of a key, as of the last committed batch."""
-    from spark_cep.cli.job import state_text
-    from spark_cep.pipeline.driver.commands.state_report import read_key
+    from spark_cep.pipeline.spark.session import LaunchedSpark
 
     if settings is None:
         raise ConfigurationError("--open needs the settings of the job: give --config")
     settings = settings.with_checkpoint(checkpoint)
-    report = read_key(settings, key)
+    # Java starts while the rest is imported, and ends with this process, behind the answer.
+    spark = LaunchedSpark(settings, short=True)
+    from spark_cep.cli.job import state_text
+    from spark_cep.pipeline.driver.commands.state_report import read_key
+
+    report = read_key(settings, key, spark.session())
     partials = [each for each in report.partials if rule in (None, each.rule)]
     plans = state_text.plans_of(settings, report.batch)
     if as_json:
@@ -181,13 +187,11 @@ def _rule(rule: str | None, rules: Path | None, settings: Settings | None) -> Lo
     """The rule that is meant: by its id, or the only one of a file."""
     if rule is not None and rules is None and (file := Path(rule)).is_file():
         rule, rules = None, file
-    by_id = {each.rule.id: each for each in rules_to_run(rules, settings).loaded}
-    if rule is None and len(by_id) == 1:
-        return next(iter(by_id.values()))
-    if rule is None:
-        raise ConfigurationError(f"say which rule with --rule: {listed(list(by_id))}")
-    if rule not in by_id:
-        raise ConfigurationError(
-            f"there is no rule `{printable(rule)}`\n  help: {instead(rule, by_id, 'rules')}"
-        )
-    return by_id[rule]
+    from spark_cep.cli.authoring.checking import rule_named
+
+    known = rules_to_run(rules, settings)
+    if rule is not None:
+        return rule_named(known, rule)
+    if len(known.loaded) != 1:
+        raise ConfigurationError(f"say which rule with --rule: {listed(list(known.by_id))}")
+    return known.loaded[0]

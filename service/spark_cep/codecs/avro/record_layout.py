@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +25,21 @@ from spark_cep.codecs.avro.schema_layout import SchemaLayout
 from spark_cep.codecs.avro.schema_nodes import Node
 from spark_cep.codecs.avro.value_reader import ValueReader
 from spark_cep.codecs.record_reader import Read, Wanted
+from spark_cep.codecs.registry.framing import Framing
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 
 
 @dataclass(frozen=True)
 class Layouts:
-    """The operations of all schema ids. ``programs``: the first of each id, by kind of topic;
+    """The operations of all schemas. ``programs``: by kind of topic the first of each id, and then
+    of each of ``guids``, of which the upper and the lower half is there;
     ``symbols``: those of all enums, and constant texts, one behind the other; ``depth``: how deep
     items and types that contain themselves may stand in each other."""
 
     ids: NDArray[np.int64]
+    guids: NDArray[np.uint64]
     programs: NDArray[np.int64]
     code: NDArray[np.int64]
     symbols: bytes
@@ -43,14 +48,27 @@ class Layouts:
     readers: tuple[ValueReader, ...]
     constants: tuple[Any, ...]
 
-    def only(self, ids: Collection[int]) -> Layouts:
+    def only(self, ids: Collection[SchemaId]) -> Layouts:
         """Return the layouts of these ids only; all others are unknown."""
-        kept = np.isin(self.ids, list(ids))
+        mine: list[SchemaId] = self.ids.tolist()
+        mine += [UUID(int=upper << 64 | lower) for upper, lower in self.guids.tolist()]
+        kept = np.array([each in ids for each in mine], bool)
         programs = np.ascontiguousarray(self.programs[:, kept])
-        return replace(self, ids=self.ids[kept], programs=programs)
+        count = len(self.ids)
+        return replace(
+            self, ids=self.ids[kept[:count]], guids=self.guids[kept[count:]], programs=programs
+        )
 
-    def read(self, values: Bytes, kinds: NDArray[np.int32]) -> Read:
-        """The records with these values, framed, each of a topic of one of the ``kinds``."""
+    def read(
+        self,
+        values: Bytes,
+        headers: Bytes,
+        kinds: NDArray[np.int32],
+        framing: Framing = Framing.REGISTRY,
+        unframed: int = 0,
+    ) -> Read:
+        """The records with these values and headers, each of a topic of one of the ``kinds``.
+        ``unframed``: the id of their schema, where there is no framing."""
         data = values.data
         count, symbols = len(values), len(data)
         if self.symbols:
@@ -61,7 +79,8 @@ class Layouts:
         types, faults = np.empty(count, np.int32), np.empty(count, np.int32)
         single, added = np.zeros(1, np.float32), np.zeros(1, np.int64)
         ops.read_records(
-            data, values.places, values.nulls, self.ids, self.programs, kinds, self.code, symbols,
+            data, values.places, values.nulls, framing.number, headers.data, headers.places,
+            headers.nulls, unframed, self.ids, self.guids, self.programs, kinds, self.code, symbols,
             np.zeros((self.depth + 1, 2), np.int64), single.view(np.uint32), single,
             wholes, wholes.view(np.float64), nulls, types, faults, added,
         )  # fmt: skip
@@ -128,11 +147,16 @@ class LayoutWriter(LayoutRows):
             self.add(ops.JUMP, each)
         return first
 
-    def written(self, ids: Sequence[int], programs: Sequence[Sequence[int]]) -> Layouts:
-        """All of them, by kind of topic for each of these schema ids, which are in order."""
+    def written(
+        self, ids: Sequence[int], programs: Sequence[Sequence[int]], guids: Sequence[UUID] = ()
+    ) -> Layouts:
+        """All of them, by kind of topic for each of these schema ids and then GUIDs, which are in
+        order."""
+        halves = [(each.int >> 64, each.int & (1 << 64) - 1) for each in guids]
         return Layouts(
             np.array(ids, np.int64),
-            np.array(programs, np.int64).reshape(len(programs), len(ids)),
+            np.array(halves, np.uint64).reshape(len(guids), 2),
+            np.array(programs, np.int64).reshape(len(programs), len(ids) + len(guids)),
             np.array(self.rows, np.int64).reshape(-1, 4),
             bytes(self.texts),
             self.depth,

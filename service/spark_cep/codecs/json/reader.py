@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,9 +15,16 @@ from spark_cep.codecs.json.text_layout import TextLayout, text_layout
 from spark_cep.codecs.json.values import Members, MisfitError, parsed, value_of
 from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import Read, RecordFormat, RecordReader, Wanted
-from spark_cep.codecs.registry.framing import PREFIX_LENGTH
+from spark_cep.codecs.record_reader import (
+    RawRecord,
+    Read,
+    RecordFormat,
+    RecordReader,
+    Wanted,
+)
+from spark_cep.codecs.registry.framing import Framing, FramingError, of_glue, prefixed
 from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.topic_numbers import TopicNumbers
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import printable, shortened
@@ -33,17 +40,19 @@ class JsonReader(RecordReader):
 
     layouts: tuple[TextLayout, ...]
     schemas: tuple[AvroSchema, ...]
-    topics: TopicTypes
+    topics: TopicNumbers
+    framing: Framing
 
-    def read(self, topic: str, values: Bytes) -> Read:
+    def read(self, topic: str, values: Bytes, headers: Bytes) -> Read:  # noqa: ARG002  JSON has its names
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         number = self.topics.number(topic)
         if number is None:
             return _not_read(values)
-        return self.layouts[number].read(values, number)
+        return self.layouts[number].read(values, number, self.framing)
 
-    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+    def explain(self, record: RawRecord, fault: Fault, number: int) -> tuple[Reason, str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        value = record.value
         match fault:
             case Fault.TOO_DEEP:
                 return Reason.UNDECODABLE, f"the value nests more than {MOST_DEEP} levels deep"
@@ -52,7 +61,7 @@ class JsonReader(RecordReader):
                     f"in this value of {len(value):,} bytes, fields that are missing would take"
                     f" more than {MOST_ADDED:,} bytes by their defaults"
                 )
-        reason, why = _explained(value, self.schemas[number])
+        reason, why = _explained(value, self.schemas[number], self.framing)
         return reason, shortened(printable(why), LONGEST_DETAIL - 1)
 
 
@@ -66,29 +75,37 @@ def _not_read(values: Bytes) -> Read:
     )  # fmt: skip
 
 
-def _explained(value: bytes, schema: AvroSchema) -> tuple[Reason, str]:
+def _body(value: bytes, framing: Framing) -> bytes:
+    """The text of a record. Raises FramingError where it has not the framing that it needs."""
+    if framing is Framing.GLUE:
+        return of_glue(value).body
+    if framing is Framing.REGISTRY:
+        with suppress(FramingError):
+            return prefixed(value).body
+    return value
+
+
+def _explained(value: bytes, schema: AvroSchema, framing: Framing) -> tuple[Reason, str]:
     """Why a record cannot be read as ``schema``."""
     if len(value) > _LARGEST_EXPLAINED:
         return Reason.UNDECODABLE, f"the value has {len(value):,} bytes, too many to explain"
-    framed = PREFIX_LENGTH if value[:1] == b"\0" else 0
-    if not value[framed:].strip():
+    try:
+        body = _body(value, framing)
+    except FramingError as error:
+        return Reason.NOT_FRAMED, str(error)
+    # Of what was compressed, places are those of the body.
+    framed = len(value) - len(body) if value.endswith(body) else 0
+    if not body.strip():
         found = "empty" if not value else f"{len(value)} bytes without text"
         return Reason.UNDECODABLE, f"the value is {found}, not a JSON object"
     # Texts that nobody reads may be anything.
-    text = value[framed:].decode("utf-8", "surrogateescape")
+    text = body.decode("utf-8", "surrogateescape")
     try:
         found = parsed(text)
     except RecursionError:
         return Reason.UNDECODABLE, "the value nests too deeply"
     except ValueError as error:
-        at = getattr(error, "pos", None)
-        if at is None:
-            return Reason.UNDECODABLE, f"the value is not JSON: {error}"
-        place = framed + len(text[:at].encode("utf-8", "surrogateescape"))
-        message = str(getattr(error, "msg", error))
-        near = text[at : at + 20]
-        behind = f": {near}" if near else ", where the value ends"
-        return Reason.UNDECODABLE, f"the value is not JSON: {message} at byte {place}{behind}"
+        return Reason.UNDECODABLE, f"the value is not JSON: {_said(error, text, framed)}"
     if not isinstance(found, Members):
         what = "an array" if isinstance(found, list) else "a single value"
         return Reason.UNDECODABLE, f"the value is {what} of JSON; an event is an object"
@@ -101,19 +118,15 @@ def _explained(value: bytes, schema: AvroSchema) -> tuple[Reason, str]:
     return Reason.UNDECODABLE, "the value is not JSON as RFC 8259 has it"
 
 
-@dataclass(frozen=True)
-class TopicTypes:
-    """The record type of each topic, as its number; of others by ``patterns`` of their names."""
-
-    numbers: Mapping[str, int]
-    patterns: tuple[tuple[str, int], ...] = ()
-
-    def number(self, topic: str) -> int | None:
-        """The number of the type that is read in a topic."""
-        if topic in self.numbers:
-            return self.numbers[topic]
-        found = (number for pattern, number in self.patterns if re.fullmatch(pattern, topic))
-        return next(found, None)
+def _said(error: ValueError, text: str, framed: int) -> str:
+    """Where a text stops being JSON, behind ``framed`` bytes of the value."""
+    at = getattr(error, "pos", None)
+    if at is None:
+        return str(error)
+    place = framed + len(text[:at].encode("utf-8", "surrogateescape"))
+    near = text[at : at + 20]
+    behind = f": {near}" if near else ", where the value ends"
+    return f"{getattr(error, 'msg', error)} at byte {place}{behind}"
 
 
 @dataclass(frozen=True)
@@ -123,6 +136,7 @@ class JsonFormat(RecordFormat):
 
     types: tuple[EventType, ...]
     patterns: Mapping[int, str] = field(default_factory=dict)
+    framing: Framing = Framing.REGISTRY
 
     def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> JsonReader:
         """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
@@ -140,4 +154,4 @@ class JsonFormat(RecordFormat):
         )
         numbers = {topic: one.number for one in self.types for topic in one.topics}
         patterns = tuple((pattern, number) for number, pattern in self.patterns.items())
-        return JsonReader(layouts, needed, TopicTypes(numbers, patterns))
+        return JsonReader(layouts, needed, TopicNumbers(numbers, patterns), self.framing)

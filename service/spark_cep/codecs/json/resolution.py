@@ -9,8 +9,10 @@ from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.json.json_schema import from_json_schema, is_json_schema
 from spark_cep.codecs.json.reader import JsonFormat
+from spark_cep.codecs.registry.framing import Framing
 from spark_cep.codecs.registry.registry import Registry, SchemaText
 from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.subjects import subjects_of
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
@@ -22,7 +24,7 @@ def resolve_json(
     registry: Registry | None,
     topics: Sequence[str],
 ) -> JsonFormat:
-    """The record types of ``inputs``: ``topics`` are those that exist in the cluster."""
+    """The record types of ``inputs``, which have one framing; ``topics`` are those that exist."""
     types: list[EventType] = []
     patterns: dict[int, str] = {}
     for number, (name, source) in enumerate(inputs.items()):
@@ -46,7 +48,8 @@ def resolve_json(
     for each in types:
         # What cannot be a reader schema is told here.
         _ = each.columns
-    return JsonFormat(tuple(types), patterns)
+    (framing,) = {Framing(source.framing) for source in inputs.values()}
+    return JsonFormat(tuple(types), patterns, framing)
 
 
 def _schema(
@@ -73,7 +76,7 @@ def _schema(
     strategy = settings.registry.subject_name_strategy
     found = [
         _registered(_newest(name, registry, subject), source.record)
-        for subject in _subjects(name, source, strategy, topics)
+        for subject in subjects_of(name, source, strategy, topics)
     ]
     if not found:
         raise ConfigurationError(
@@ -97,19 +100,6 @@ def _newest(name: str, registry: Registry, subject: str) -> SchemaText:
             f"input {name}: the registry has no subject {subject!r}; register the schema, or set"
             f" inputs.{name}.reader_schema"
         ) from None
-
-
-def _subjects(name: str, source: Input, strategy: str, topics: Sequence[str]) -> list[str]:
-    if strategy == "topic":
-        return [f"{topic}-value" for topic in topics]
-    if source.record is None:
-        raise ConfigurationError(
-            f"inputs.{name}: with registry.subject_name_strategy {strategy} the subject follows"
-            " from the record: set record, or reader_schema"
-        )
-    if strategy == "record":
-        return [source.record]
-    return [f"{topic}-{source.record}" for topic in topics]
 
 
 def _registered(found: SchemaText, record: str | None) -> AvroSchema:

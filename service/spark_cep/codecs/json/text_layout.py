@@ -32,6 +32,8 @@ from spark_cep.codecs.json.values import (
 )
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read, Wanted
+from spark_cep.codecs.registry.framing import Framing
+from spark_cep.codecs.registry.glue_bodies import without_compression
 from spark_cep.codecs.wanted_columns import defaults_in, wanted_in
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import I64
@@ -81,8 +83,15 @@ class TextLayout:
     readers: tuple[JsonValue, ...]
     objects: tuple[Any, ...]
 
-    def read(self, values: Bytes, number: int) -> Read:
+    def read(self, values: Bytes, number: int, framing: Framing = Framing.REGISTRY) -> Read:
         """The records with these values, of the type ``number``."""
+        if framing is Framing.GLUE:
+            values, added = without_compression(values)
+            read = self._read(values, number, framing)
+            return read._replace(added=read.added + added)
+        return self._read(values, number, framing)
+
+    def _read(self, values: Bytes, number: int, framing: Framing) -> Read:
         count, data = len(values), values.data
         room = len(self.texts) + max(len(data), int(values.lengths.sum()))
         out = np.empty(room, np.uint8)
@@ -93,8 +102,8 @@ class TextLayout:
         doubles, nulls = wholes.view(np.float64), np.ones(wholes.shape, np.uint8)
         faults = np.empty(count, np.int32)
         ops.read_texts(
-            data, values.places, values.nulls, self.root, self.nodes, self.fields, self.entries,
-            self.slots, self.names, self.constants, self.inside, self.choices,
+            data, values.places, values.nulls, framing.number, self.root, self.nodes, self.fields,
+            self.entries, self.slots, self.names, self.constants, self.inside, self.choices,
             np.zeros((ops.MOST_DEEP, ops.STACK_COLUMNS), np.int64),
             np.zeros(len(self.fields) + 1, np.int64), counts, np.zeros(1, np.float32), wholes,
             doubles, nulls, faults, out,

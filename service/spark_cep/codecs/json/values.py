@@ -19,6 +19,7 @@ from spark_cep.codecs.avro.default_values import default_value, members
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.codecs.json.loops import scalars
+from spark_cep.codecs.json.loops.typed_values import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS
 from spark_cep.columns.representation import from_whole
 from spark_cep.errors import printable, shortened
 from spark_cep.pattern.expressions.values.arithmetic import EXACT
@@ -38,8 +39,6 @@ from spark_cep.pattern.types import (
 #: Bits beside the sign.
 BITS = {"int": 31, "long": 63}
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-_FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _LONGEST_FOUND = 60
 
 
@@ -272,10 +271,10 @@ def _of_number(node: Node, what: str, of: SqlType, given: Number, path: str) -> 
         is_whole = count + power > 0 and power >= 0
         raise MisfitError(path, given, _allowed(node, of), out_of_range=is_whole)
     if of == DATE:
-        within = _FIRST_DAY <= value <= _LAST_DAY
+        within = FIRST_DAY <= value <= LAST_DAY
     elif of in _TIMES:
         value = int(value) * (1_000 if _is_millis(node) else 1)
-        within = _FIRST_MICROS <= value <= _LAST_MICROS
+        within = FIRST_MICROS <= value <= LAST_MICROS
     else:
         return int(value)
     if not within:
@@ -295,7 +294,7 @@ def _of_time(node: Node, of: SqlType, text: str, path: str) -> Any:
         raise MisfitError(path, text, _allowed(node, of))
     if _is_millis(node):
         micros = micros // 1_000 * 1_000
-    if not _FIRST_MICROS <= micros <= _LAST_MICROS:
+    if not FIRST_MICROS <= micros <= LAST_MICROS:
         raise MisfitError(path, text, "a time of the years 1 to 9999", out_of_range=True)
     return from_whole(of)(int(micros))
 

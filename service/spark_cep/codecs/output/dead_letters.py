@@ -27,11 +27,11 @@ class Reason(StrEnum):
 
     NOT_FRAMED = (
         "not_framed",
-        "The value has no schema id in front: empty, too short, another magic byte.",
+        "The value, or its schema header, does not have the framing of its input.",
     )
     UNKNOWN_SCHEMA_ID = (
         "unknown_schema_id",
-        "The registry does not know the schema id, or a task met more than 1,000 such ids.",
+        "The registry, or the settings, lack the schema id, or a task met over 1,000 such ids.",
     )
     UNREADABLE_SCHEMA = (
         "unreadable_schema",

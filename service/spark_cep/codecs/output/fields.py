@@ -17,11 +17,11 @@ from typing import Any, Literal, NamedTuple
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.output.result_columns import Chosen
-from spark_cep.codecs.output.values import output_value
 from spark_cep.columns.compilation import I64
 from spark_cep.match_ids import row_id
 from spark_cep.matcher.findings.loops.listed_loop import LISTED_AT_EACH_END
 from spark_cep.matcher.findings.named_values import NamedValues
+from spark_cep.matcher.findings.output_values import output_value
 
 Contract = Literal["match", "match-row", "timeout", "dead-letter"]
 #: Numbers of all rows, texts of all rows, values of all rows by name, or nothing in all of them.
@@ -190,6 +190,12 @@ _MEASURES = OutputField(
     "measures", FieldType.VALUES, f"The rule's measures by name. {_TRAVEL}", "measures",
     lambda c: c.measures,
 )  # fmt: skip
+_ANNOTATIONS = OutputField(
+    "annotations", FieldType.OPTIONAL_VALUES,
+    "The rule's annotations by name: texts, such as a link to a run-book, with values of this"
+    " record filled in; null where the rule has none.", "annotations", lambda c: c.annotations,
+    "[How they are written](rules.md#annotations).",
+)  # fmt: skip
 _STEPS = OutputField(
     "steps", _STEP_EVENTS, "The events taken, per step that has any, in the order of the steps.",
     lambda result: result.steps.items(),
@@ -219,6 +225,7 @@ RECORDS: Mapping[Contract, Record] = {
             ),
             _EMITTED_AT,
             _MEASURES,
+            _ANNOTATIONS,
             _STEPS,
         ),
     ),
@@ -259,6 +266,7 @@ RECORDS: Mapping[Contract, Record] = {
             ),
             _EMITTED_AT,
             _MEASURES,
+            _ANNOTATIONS,
             OutputField(
                 "steps",
                 _STEP_EVENTS,

@@ -1,7 +1,7 @@
 """Output records in JSON: one by one, or results that are columns, field by field.
 
 Times are ISO 8601 in UTC with milliseconds, bytes base64, and NaN and infinities texts, as in
-values that travel as text (:mod:`spark_cep.codecs.output.values`).
+values that travel as text (:mod:`spark_cep.matcher.findings.output_values`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from json.encoder import encode_basestring as _text
 from typing import Any
 
 import numpy as np
 
 from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, Record
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
-from spark_cep.codecs.output.values import output_value
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes, reader
 from spark_cep.errors import OutputError
 from spark_cep.matcher.findings.named_values import NamedValues
+from spark_cep.matcher.findings.output_values import output_value, time_texts
 
 _WRONG = (ValueError, TypeError, OverflowError)
 _NULL = "null"
@@ -77,28 +78,28 @@ def _value(of: FieldType | Record, value: Any) -> str:
     return _plain(value)
 
 
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
 def _plain(value: Any) -> str:
     """A value of the types of the output schemas."""
     match value:
         case str():
             return _text(value)
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float() if math.isfinite(value):
+            return float.__repr__(value)
+        case float():
+            return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
         case bytes():
             return f'"{b64encode(value).decode("ascii")}"'
-        case float() if not math.isfinite(value):
-            return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
         case list():
             return f"[{','.join(map(_plain, value))}]"
     return json.dumps(value)
 
 
 def _times(times: Sequence[int] | I64) -> list[str]:
-    moments = np.asarray(times, np.int64).view("datetime64[ms]")
-    texts: list[str] = np.datetime_as_string(moments, unit="ms").tolist()
-    return [f'"{text}Z"' for text in texts]
+    return [f'"{text}"' for text in time_texts(times)]
 
 
 def _objects(members: Sequence[Iterable[str]], count: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The reader of Avro records with a schema id of the registry in front."""
+"""The reader of Avro records, whatever says which schema wrote them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from spark_cep.codecs.avro.loops.record_bytes import MOST_ADDED, MOST_DEEP
 from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import Read, RecordReader, Wanted
-from spark_cep.codecs.registry.framing import PREFIX_LENGTH, FramingError, read_schema_id
-from spark_cep.codecs.registry.schema_ids import ids_in
+from spark_cep.codecs.record_reader import RawRecord, Read, RecordReader, Wanted
+from spark_cep.codecs.registry.framing import Framed, Framing, FramingError, locate, of_glue
+from spark_cep.codecs.registry.glue_bodies import without_compression
+from spark_cep.codecs.registry.schema_ids import SchemaId, ids_in, in_order
 from spark_cep.codecs.registry.schema_lookup import UnknownIds
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AvroReader(RecordReader):
-    """Reads by the layouts of all known schema ids. ``kind_of_topic``: for :meth:`Layouts.read`;
-    any other topic is of ``other_topics``."""
+    """Reads by the layouts of all known schemas. ``kind_of_topic``: for :meth:`Layouts.read`; any
+    other topic is of ``other_topics``."""
 
     layouts: Layouts
     kind_of_topic: Mapping[str, int]
@@ -36,22 +37,47 @@ class AvroReader(RecordReader):
     schemas: ResolvedSchemas
     unknown: UnknownIds
 
-    def read(self, topic: str, values: Bytes) -> Read:
+    def read(self, topic: str, values: Bytes, headers: Bytes) -> Read:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         kind = self.kind_of_topic.get(topic, self.other_topics)
-        return self.layouts.read(values, np.full(len(values), kind, np.int32))
+        kinds = np.full(len(values), kind, np.int32)
+        match framing := self.schemas.framing:
+            case Framing.GLUE:
+                values, added = without_compression(values)
+                read = self.layouts.read(values, headers, kinds, framing)
+                return read._replace(added=read.added + added)
+            case Framing.NONE:
+                return self.layouts.read(values, headers, kinds, framing, self._unframed(topic))
+        return self.layouts.read(values, headers, kinds)
 
-    def explain(self, value: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+    def _unframed(self, topic: str) -> int:
+        """The id of the schema of a topic whose records have no framing."""
+        number = self.schemas.unframed.number(topic)
+        return -1 if number is None else number
+
+    def _framed(self, record: RawRecord) -> Framed:
+        """The schema and the body of a record. Raises FramingError."""
+        match self.schemas.framing:
+            case Framing.GLUE:
+                return of_glue(record.value)
+            case Framing.NONE:
+                return Framed(self._unframed(record.topic), record.value)
+        return locate(record.value, record.headers)
+
+    def explain(self, record: RawRecord, fault: Fault, number: int) -> tuple[Reason, str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        value = record.value
         try:
-            schema_id = read_schema_id(value)
+            schema_id, body = self._framed(record)
         except FramingError as error:
             return Reason.NOT_FRAMED, str(error)
         match fault:
             case Fault.NOT_FRAMED:
                 return Reason.NOT_FRAMED, "the record is not framed"
             case Fault.UNKNOWN_SCHEMA:
-                return Reason.UNKNOWN_SCHEMA_ID, self.unknown.explained(schema_id)
+                if self.schemas.framing is Framing.REGISTRY:
+                    return Reason.UNKNOWN_SCHEMA_ID, self.unknown.explained(schema_id)
+                return Reason.UNKNOWN_SCHEMA_ID, self._not_given(record.topic, schema_id)
             case Fault.UNREADABLE_SCHEMA:
                 return Reason.UNREADABLE_SCHEMA, self.schemas.unreadable[schema_id]
             case Fault.TOO_DEEP:
@@ -67,18 +93,31 @@ class AvroReader(RecordReader):
         writer = self.schemas.writers[schema_id][0].schema
         # A union's branch that there is not has no reader: the writer's fault comes first.
         reader = writer if number < 0 else self.schemas.types[number].readable
-        return explain_undecodable(value[PREFIX_LENGTH:], writer, reader)
+        return explain_undecodable(body, writer, reader)
 
     def of_task(self, planned_at: int, schemas: str | None) -> AvroReader:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         if schemas is None:
             lookup = self.schemas.lookup
-            return replace(self, unknown=UnknownIds(lookup, self.schemas.unknown_ids, planned_at))
+            unknown = UnknownIds(lookup, self.schemas.unknown_ids, planned_at)
+            return replace(self, unknown=unknown)
         return replace(self, layouts=self.layouts.only(ids_in(schemas)), unknown=UnknownIds())
 
-    def new_schemas(self, values: Iterable[bytes]) -> Collection[str]:
+    def new_schemas(self, records: Iterable[RawRecord]) -> Collection[str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
-        return [str(each) for each in self.unknown.to_learn(Counter(map(read_schema_id, values)))]
+        ids = Counter(self._framed(record).schema for record in records)
+        return [str(each) for each in self.unknown.to_learn(ids)]
+
+    def _not_given(self, topic: str, schema_id: SchemaId) -> str:
+        if self.schemas.framing is Framing.NONE:
+            return f"no input reads the topic {topic}"
+        inputs = {each.input for each in self.schemas.types if topic in each.topics}
+        known = ", ".join(map(str, in_order(self.schemas.ids)[1]))
+        return (
+            f"the schema version {schema_id} is not in writer_schemas of"
+            f" {', '.join(f'inputs.{name}' for name in sorted(inputs)) or 'the input'}, which has"
+            f" {known}; add it with the schema's file"
+        )
 
 
 def avro_reader(
@@ -113,8 +152,8 @@ def _layouts(
 ) -> Layouts:
     """The layouts of all schema ids in all kinds of topics."""
     out = LayoutWriter(vectors)
-    known: dict[tuple[int, int | None, int], int] = {}
-    ids = sorted(schemas.ids)
+    known: dict[tuple[SchemaId, int | None, int], int] = {}
+    ids, guids = in_order(schemas.ids)
 
     def record(writer: WriterSchema, number: int) -> int:
         key = writer.id, writer.branch, number
@@ -123,7 +162,7 @@ def _layouts(
             known[key] = out.record(number, writer.schema, reader, wanted[number], writer.written)
         return known[key]
 
-    def program(schema_id: int, read: frozenset[int]) -> int:
+    def program(schema_id: SchemaId, read: frozenset[int]) -> int:
         if schema_id in schemas.unreadable:
             return out.unreadable
         writers = schemas.writers[schema_id]
@@ -136,5 +175,5 @@ def _layouts(
         branches = 1 + max(writer.branch or 0 for writer in writers)
         return out.union([of.get(branch, out.not_read) for branch in range(branches)])
 
-    programs = [[program(each, read) for each in ids] for read in readable]
-    return out.written(ids, programs)
+    programs = [[program(each, read) for each in (*ids, *guids)] for read in readable]
+    return out.written(ids, programs, guids)

@@ -19,13 +19,14 @@ from http import HTTPStatus
 from importlib import import_module
 from time import sleep as wall_sleep
 from typing import Any, NamedTuple, TypeVar
-from uuid import UUID
 
 from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from spark_cep.codecs.avro.schema import AvroSchema, check_defaults, parse
+from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_text
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.config.topics import SchemaRegistry
 from spark_cep.errors import (
@@ -45,6 +46,10 @@ _MOST_REFERENCES = 100
 _NOT_FOUND = 40400
 _LOGIN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+class _NoSuchPathError(RegistryError):
+    """The registry has no such path."""
 
 
 class SubjectVersion(NamedTuple):
@@ -97,7 +102,7 @@ class Registry:
         sleep: Callable[[float], None] = wall_sleep,
     ) -> None:
         self._settings = settings
-        self._schemas: dict[int | UUID, AvroSchema] = {}
+        self._schemas: dict[SchemaId, AvroSchema] = {}
         self._retrying = Retrying(
             stop=stop_after_attempt(settings.max_attempts),
             wait=wait_random_exponential(
@@ -109,26 +114,42 @@ class Registry:
         )
         self._client = client or self._connect()
 
-    def get_schema(self, schema: int | UUID) -> AvroSchema:
+    def get_schema(self, schema: SchemaId) -> AvroSchema:
         """The schema with this id or GUID; ``.text`` is self-contained. Its defaults, which writers
         do not use, are not checked."""
         if schema not in self._schemas:
-            what = f"schema {'id' if isinstance(schema, int) else 'GUID'} {schema}"
-            found = self._ask(
-                what,
-                lambda: (
-                    self._client.get_schema(schema)
-                    if isinstance(schema, int)
-                    else self._client.get_schema_by_guid(str(schema))
-                ),
-            )
-            self._schemas[schema] = self._inlined(found, what)
+            what = _named(schema)
+            self._schemas[schema] = self._inlined(self._by_id(schema), what)
         return self._schemas[schema]
 
-    def knows(self, schema_id: int) -> bool:
+    def get_messages(self, schema: SchemaId) -> MessageFiles:
+        """The Protobuf schema with this id or GUID, compiled with its references. Raises
+        SchemaNotFoundError where there is none, SchemaError where it is no such schema."""
+        what = _named(schema)
+        found = self._by_id(schema)
+        if found.schema_type != "PROTOBUF":
+            raise SchemaError(f"{what} is of type {found.schema_type or 'AVRO'}; allowed: PROTOBUF")
+        references: dict[str, str] = {}
+        try:
+            self._gather(found, what, references)
+        except SchemaNotFoundError as error:
+            raise SchemaError(f"{what}: {error}") from None
+        return compiled_text(str(found.schema_str), what, references)
+
+    def _by_id(self, schema: SchemaId) -> Schema:
+        if isinstance(schema, int):
+            return self._ask(_named(schema), lambda: self._client.get_schema(schema))
+        try:
+            return self._ask(_named(schema), lambda: self._client.get_schema_by_guid(str(schema)))
+        except _NoSuchPathError as error:
+            # Registries before Confluent Platform 8, and others, have no GUIDs; and a GUID is what
+            # anybody may write into a record.
+            raise SchemaNotFoundError(f"{error} (it may be too old to have GUIDs)") from None
+
+    def knows(self, schema: SchemaId) -> bool:
         """Return whether there is a schema with this id; what it is like is not looked at."""
         try:
-            self._ask(f"schema id {schema_id}", lambda: self._client.get_schema(schema_id))
+            self._by_id(schema)
         except SchemaNotFoundError:
             return False
         return True
@@ -161,6 +182,15 @@ class Registry:
             referred = self._registered(subject, self._number(reference.version, what))
             found[name] = str(referred.schema.schema_str)
             self._gather(referred.schema, what, found)
+
+    def ids(self, subject: str) -> list[int]:
+        """The ids of all versions of ``subject``, of any type, oldest first."""
+        what = f"versions of subject {subject!r}"
+        numbers = self._ask(what, lambda: self._client.get_versions(subject))
+        return [
+            self._number(self._registered(subject, self._number(n, what)).schema_id, what)
+            for n in sorted(numbers)
+        ]
 
     def versions(self, subject: str) -> list[SubjectVersion]:
         """All versions of ``subject``, oldest first, also those whose schema cannot be used;
@@ -283,7 +313,9 @@ class Registry:
         if status == HTTPStatus.NOT_FOUND and isinstance(code, int) and code >= _NOT_FOUND:
             return self._error(f"does not know {what}: {error.error_message}", SchemaNotFoundError)
         if status == HTTPStatus.NOT_FOUND:
-            return self._error(f"answers 404 for {what}; is the path of its URL right?")
+            return self._error(
+                f"answers 404 for {what}; is the path of its URL right?", _NoSuchPathError
+            )
         refused = f"refuses {what}: HTTP {status}, code {code}: {error.error_message}"
         return self._error(refused, RegistryUnavailableError if _passing(error) else RegistryError)
 
@@ -297,6 +329,10 @@ class Registry:
 
     def _said(self, text: str) -> str:
         return self._settings.redact(f"schema registry {self._settings.url} {text}")
+
+
+def _named(schema: SchemaId) -> str:
+    return f"schema {'id' if isinstance(schema, int) else 'GUID'} {schema}"
 
 
 def _passing(error: BaseException) -> bool:

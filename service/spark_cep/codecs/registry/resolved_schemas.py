@@ -24,8 +24,10 @@ from spark_cep.codecs.avro.schema_nodes import Node
 from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL
 from spark_cep.codecs.record_reader import RecordFormat, Wanted
 from spark_cep.codecs.registry.avro_reader import AvroReader, avro_reader
-from spark_cep.codecs.registry.schema_ids import ranges_of
+from spark_cep.codecs.registry.framing import Framing
+from spark_cep.codecs.registry.schema_ids import SchemaId, in_order, ranges_of, schema_id_of
 from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED, SchemaLookup
+from spark_cep.codecs.topic_numbers import TopicNumbers
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
 from spark_cep.pattern.expressions import ColumnPath
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 class SchemasById(Protocol):
     """Knows schemas by id, as a registry does."""
 
-    def get_schema(self, schema: int) -> AvroSchema:
+    def get_schema(self, schema: SchemaId) -> AvroSchema:
         """The schema with this id. Raises SchemaNotFoundError where there is none, SchemaError
         where it cannot be used."""
 
@@ -92,7 +94,7 @@ class WriterSchema:
     """Schema id ``id`` writes record type ``type`` (its number; ``None``: a record that no input
     reads). ``branch``: its position in the writer's top-level union, if that is one."""
 
-    id: int
+    id: SchemaId
     schema: AvroSchema
     branch: int | None
     type: int | None
@@ -109,12 +111,14 @@ class ResolvedSchemas(RecordFormat):
     """Record types, writers, ids that the registry does not know (with when it said so, in
     milliseconds since 1970), and ids whose schema cannot be read with the reader schema (with the
     reason). Tasks ask ``lookup`` about ids that are not among these, the driver learns them from
-    ``registry``."""
+    ``registry``. ``unframed``: of records without framing, the schema id of each topic."""
 
     types: tuple[EventType, ...]
-    writers: dict[int, tuple[WriterSchema, ...]] = field(default_factory=dict)
-    unknown_ids: dict[int, int] = field(default_factory=dict)
-    unreadable: dict[int, str] = field(default_factory=dict)
+    writers: dict[SchemaId, tuple[WriterSchema, ...]] = field(default_factory=dict)
+    unknown_ids: dict[SchemaId, int] = field(default_factory=dict)
+    unreadable: dict[SchemaId, str] = field(default_factory=dict)
+    framing: Framing = Framing.REGISTRY
+    unframed: TopicNumbers = field(default_factory=lambda: TopicNumbers({}))
     lookup: SchemaLookup | None = None
     registry: Registry | None = None
 
@@ -133,7 +137,7 @@ class ResolvedSchemas(RecordFormat):
         return avro_reader(self, wanted, vectors)
 
     @property
-    def ids(self) -> frozenset[int]:
+    def ids(self) -> frozenset[SchemaId]:
         """The schema ids that a plan is built for."""
         return frozenset({*self.writers, *self.unreadable})
 
@@ -143,13 +147,14 @@ class ResolvedSchemas(RecordFormat):
         return ranges_of(self.ids)
 
     def learn(self, schemas: Iterable[str]) -> list[str]:
-        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`; names are ids in digits."""
-        ids = sorted(map(int, schemas))
+        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`; names are the ids' texts."""
+        numbers, guids = in_order(map(schema_id_of, schemas))
+        ids: list[SchemaId] = [*numbers, *guids]
         assert self.registry is not None
         self.ask(self.registry, ids)
         return [str(each) for each in ids if each in self.unknown_ids]
 
-    def ask(self, registry: SchemasById, ids: Iterable[int]) -> None:
+    def ask(self, registry: SchemasById, ids: Iterable[SchemaId]) -> None:
         """Ask the registry for ``ids``; what it does not know is remembered as unknown, and what is
         wrong with a schema as the reason why it cannot be read.
 
@@ -157,7 +162,7 @@ class ResolvedSchemas(RecordFormat):
         """
         now = round(time.time() * 1000)
         for schema_id in ids:
-            if schema_id > LARGEST_REGISTERED:
+            if isinstance(schema_id, int) and schema_id > LARGEST_REGISTERED:
                 # To a registry that is no id at all, and its answer may look like an outage.
                 self.unknown_ids[schema_id] = now
                 continue
@@ -172,7 +177,7 @@ class ResolvedSchemas(RecordFormat):
                 self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
             self.unknown_ids.pop(schema_id, None)
 
-    def _readable(self, schema_id: int, schema: AvroSchema) -> tuple[WriterSchema, ...]:
+    def _readable(self, schema_id: SchemaId, schema: AvroSchema) -> tuple[WriterSchema, ...]:
         """The writers of a schema. Raises SchemaError for whatever it fails in."""
         try:
             if problem := without_bytes(schema):
@@ -190,7 +195,7 @@ class ResolvedSchemas(RecordFormat):
             ) from error
         return writers
 
-    def _writers(self, schema_id: int, schema: AvroSchema) -> Iterable[WriterSchema]:
+    def _writers(self, schema_id: SchemaId, schema: AvroSchema) -> Iterable[WriterSchema]:
         if not isinstance(schema.root, list):
             (name,) = record_names(schema)
             yield from self._readings(schema_id, schema, name, None)
@@ -203,7 +208,7 @@ class ResolvedSchemas(RecordFormat):
                 yield WriterSchema(schema_id, schema, branch, None)
 
     def _readings(
-        self, schema_id: int, schema: AvroSchema, name: str, branch: int | None
+        self, schema_id: SchemaId, schema: AvroSchema, name: str, branch: int | None
     ) -> Iterable[WriterSchema]:
         """Return the readings of the record ``name`` of a schema, one for each type of that
         name."""
@@ -229,7 +234,7 @@ def _try_layout(writer: WriterSchema, event_type: EventType) -> None:
     program = out.record(
         event_type.number, writer.schema, event_type.readable, wanted, writer.written
     )
-    layouts = out.written([writer.id], [[program]])
+    layouts = out.written([0], [[program]])
     for reader in layouts.readers:
         reader.prepare()
 

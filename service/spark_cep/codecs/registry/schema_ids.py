@@ -1,31 +1,57 @@
-"""Sets of schema ids as text: ranges, since registries count ids up."""
+"""Ids of schemas: numbers that a registry counts up, or GUIDs; and sets of them as text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from typing import Final
+from uuid import UUID
 
-_RANGES: Final = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
-_RANGE: Final = re.compile(r"(\d+)(?:-(\d+))?")
+SchemaId = int | UUID
+
+_GUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_RANGE: Final = re.compile(rf"({_GUID})|(\d+)(?:-(\d+))?")
 
 
-def ranges_of(ids: Iterable[int]) -> str:
-    """The ids as ranges in order, such as ``1-40,45``; no ids are an empty text."""
+def in_order(ids: Iterable[SchemaId]) -> tuple[list[int], list[UUID]]:
+    """Numbers and GUIDs, both in order and each once."""
+    numbers, guids = set[int](), set[UUID]()
+    for each in ids:
+        if isinstance(each, int):
+            numbers.add(each)
+        else:
+            guids.add(each)
+    return sorted(numbers), sorted(guids)
+
+
+def ranges_of(ids: Iterable[SchemaId]) -> str:
+    """The ids in order, numbers as ranges such as ``1-40,45``, then GUIDs; no ids are an empty
+    text."""
+    numbers, guids = in_order(ids)
     ranges: list[list[int]] = []
-    for each in sorted(set(ids)):
+    for each in numbers:
         if ranges and each == ranges[-1][1] + 1:
             ranges[-1][1] = each
         else:
             ranges.append([each, each])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in ranges]
+    return ",".join([*texts, *map(str, guids)])
 
 
-def ids_in(ranges: str) -> frozenset[int]:
+def ids_in(ranges: str) -> frozenset[SchemaId]:
     """Parse the text that :func:`ranges_of` makes. Raises ValueError for another text."""
-    if not _RANGES.fullmatch(ranges):
-        raise ValueError(f"{ranges[:100]!r} is not ranges of schema ids such as 1-40,45")
-    found: set[int] = set()
-    for first, last in _RANGE.findall(ranges):
-        found.update(range(int(first), int(last or first) + 1))
+    found: set[SchemaId] = set()
+    for part in ranges.split(",") if ranges else ():
+        one = _RANGE.fullmatch(part)
+        if one is None:
+            raise ValueError(
+                f"{ranges[:100]!r} is not ranges of schema ids and GUIDs, such as 1-40,45"
+            )
+        guid, first, last = one.groups()
+        found |= {UUID(guid)} if guid else {*range(int(first), int(last or first) + 1)}
     return frozenset(found)
+
+
+def schema_id_of(name: str) -> SchemaId:
+    """The id whose text is ``name``."""
+    return int(name) if name.isdecimal() else UUID(name)

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.errors import SparkCepError
 
@@ -33,7 +34,7 @@ _MOST_REMEMBERED: Final = 100_000
 _ANSWER_SECONDS: Final = 5.0
 
 #: By registry and id, when this Python worker was told that there is no such schema.
-_unknown: dict[tuple[str, int], float] = {}
+_unknown: dict[tuple[str, SchemaId], float] = {}
 _registries: dict[RegistrySettings, Registry] = {}
 
 
@@ -43,8 +44,8 @@ class Answers:
     that it was not asked for, which are taken for unknown like all others. ``asked``: how many
     requests there were."""
 
-    open: frozenset[int]
-    not_asked: frozenset[int]
+    open: frozenset[SchemaId]
+    not_asked: frozenset[SchemaId]
     asked: int
 
 
@@ -54,7 +55,7 @@ class SchemaLookup:
 
     settings: RegistrySettings
 
-    def ask(self, ids: Counter[int], most: int) -> Answers:
+    def ask(self, ids: Counter[SchemaId], most: int) -> Answers:
         """Return the answers about ``ids``, given with the number of records of each; at most
         ``most`` ids are asked for. It raises nothing: the driver finds out why there was no
         answer."""
@@ -62,7 +63,7 @@ class SchemaLookup:
         wanted = [
             each
             for each, _ in ids.most_common()
-            if each <= LARGEST_REGISTERED
+            if (not isinstance(each, int) or each <= LARGEST_REGISTERED)
             and now - _unknown.get((url, each), -math.inf) >= FORGOTTEN_AFTER_SECONDS
         ]
         asked = wanted[:most]
@@ -75,8 +76,8 @@ class SchemaLookup:
             _unknown[url, each] = now
         return Answers(frozenset(asked) - missing, frozenset(wanted[most:]), len(asked))
 
-    def _missing(self, ids: Sequence[int]) -> frozenset[int]:
-        missing: set[int] = set()
+    def _missing(self, ids: Sequence[SchemaId]) -> frozenset[SchemaId]:
+        missing: set[SchemaId] = set()
         if not ids:
             return frozenset()
         with suppress(SparkCepError), ThreadPoolExecutor(_AT_THE_SAME_TIME) as pool:
@@ -108,13 +109,13 @@ class UnknownIds:
     there is no answer. ``planned_at``: when the task's batch was planned."""
 
     lookup: SchemaLookup | None = None
-    no_schema: Mapping[int, int] = field(default_factory=dict)
+    no_schema: Mapping[SchemaId, int] = field(default_factory=dict)
     planned_at: int = 0
-    _seen: set[int] = field(default_factory=set)
-    _not_asked: set[int] = field(default_factory=set)
+    _seen: set[SchemaId] = field(default_factory=set)
+    _not_asked: set[SchemaId] = field(default_factory=set)
     _asked: int = 0
 
-    def to_learn(self, ids: Counter[int]) -> frozenset[int]:
+    def to_learn(self, ids: Counter[SchemaId]) -> frozenset[SchemaId]:
         """Return those of ``ids``, given with the number of records of each, that may have a
         schema; the registry is asked for each once."""
         fresh = Counter({each: count for each, count in ids.items() if each not in self._seen})
@@ -128,11 +129,12 @@ class UnknownIds:
         known_since = self.planned_at - FORGOTTEN_AFTER_SECONDS * 1000
         return answers.open - {i for i, since in self.no_schema.items() if since > known_since}
 
-    def explained(self, schema_id: int) -> str:
+    def explained(self, schema_id: SchemaId) -> str:
         """The words of a dead letter for a record of this id."""
+        what = "id" if isinstance(schema_id, int) else "GUID"
         if schema_id in self._not_asked:
             return (
-                f"schema id {schema_id} is not known, and the registry was not asked for it:"
+                f"schema {what} {schema_id} is not known, and the registry was not asked for it:"
                 f" records had more than {MOST_ASKED:,} ids that are not known"
             )
-        return f"the registry has no schema with id {schema_id}"
+        return f"the registry has no schema with {what} {schema_id}"

@@ -10,6 +10,7 @@ from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
 from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
+from spark_cep.codecs.registry.subjects import subjects_of
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
@@ -28,13 +29,35 @@ def resolve_schemas(
             f"records of {', '.join(f'inputs.{name}' for name in inputs)}",
             "format: json of the input, where they are JSON",
         )
-    types: list[EventType] = []
+    readers: dict[str, list[AvroSchema]] = {}
     ids: set[int] = set()
     for name, source in inputs.items():
         matching = source.topics_of(topics)
-        found, versions = _readers(name, source, given.subject_name_strategy, registry, matching)
+        readers[name], versions = _readers(
+            name, source, given.subject_name_strategy, registry, matching
+        )
         ids |= versions
-        for reader in found:
+    schemas = ResolvedSchemas(
+        event_types(inputs, readers, topics),
+        lookup=SchemaLookup(RegistrySettings.of(given)),
+        registry=registry,
+    )
+    schemas.ask(registry, sorted(ids))
+    return schemas
+
+
+def event_types(
+    inputs: Mapping[str, Input],
+    readers: Mapping[str, Sequence[AvroSchema]],
+    topics: Sequence[str],
+) -> tuple[EventType, ...]:
+    """The record types of ``inputs``, which are read as these ``readers``. Raises
+    ConfigurationError where two inputs read the same, SchemaError where a schema cannot be a
+    reader's."""
+    types: list[EventType] = []
+    for name, source in inputs.items():
+        matching = source.topics_of(topics)
+        for reader in readers[name]:
             (record,) = record_names(reader)
             clash = [t for t in types if t.name == record and set(t.topics) & set(matching)]
             if clash:
@@ -53,18 +76,14 @@ def resolve_schemas(
     for each in types:
         # What cannot be a reader schema is told here.
         _ = each.columns
-    schemas = ResolvedSchemas(
-        tuple(types), lookup=SchemaLookup(RegistrySettings.of(given)), registry=registry
-    )
-    schemas.ask(registry, sorted(ids))
-    return schemas
+    return tuple(types)
 
 
 def _readers(
     name: str, source: Input, strategy: str, registry: Registry, topics: Sequence[str]
 ) -> tuple[list[AvroSchema], set[int]]:
     """Reader schemas of an input, newest first of each record, and the writer ids known so far."""
-    subjects = list(dict.fromkeys(_subjects(name, source, strategy, topics)))
+    subjects = list(dict.fromkeys(subjects_of(name, source, strategy, topics)))
     versions = []
     for subject in subjects:
         try:
@@ -91,6 +110,14 @@ def _readers(
         if newest and not candidates:
             # Why the newest cannot be used.
             candidates = [newest[0].schema]
+    readers = records_read(source, candidates)
+    if not readers:
+        raise SchemaError(f"input {name}: no record {source.record!r} in {', '.join(subjects)}")
+    return readers, ids
+
+
+def records_read(source: Input, candidates: Iterable[AvroSchema]) -> list[AvroSchema]:
+    """The records of schemas that an input reads, the first of each name."""
     readers: list[AvroSchema] = []
     taken: set[str] = set()
     for schema in candidates:
@@ -100,23 +127,7 @@ def _readers(
             reader = record_schema(schema, record)
             readers.append(reader)
             taken.update(names_of(reader))
-    if not readers:
-        raise SchemaError(f"input {name}: no record {source.record!r} in {', '.join(subjects)}")
-    return readers, ids
-
-
-def _subjects(name: str, source: Input, strategy: str, topics: Sequence[str]) -> Iterable[str]:
-    if strategy != "topic" and source.record is None and source.reader_schema is None:
-        raise ConfigurationError(
-            f"inputs.{name}: with registry.subject_name_strategy {strategy} the subject follows"
-            " from the record: set record, or reader_schema"
-        )
-    if strategy == "topic":
-        yield from (f"{topic}-value" for topic in topics)
-    elif source.record is not None:
-        yield from (
-            [source.record] if strategy == "record" else [f"{t}-{source.record}" for t in topics]
-        )
+    return readers
 
 
 def _is_called(record: str, wanted: str) -> bool:

@@ -15,7 +15,7 @@ _STATES: Final = {
     StateKind.NORMAL: {"shape": "box", "style": "rounded"},
     StateKind.PENDING: {"shape": "hexagon"},
     StateKind.STOP: {"shape": "octagon"},
-    StateKind.FINAL: {"shape": "doublecircle"},
+    StateKind.FINAL: {"shape": "box", "style": "rounded", "peripheries": "2"},
 }
 _EDGES: Final = {
     Action.TAKE: {"style": "bold"},
@@ -38,7 +38,8 @@ def dot_text(drawings: Sequence[Drawing]) -> str:
 
 
 def _add(cluster: graphviz.Digraph, prefix: str, drawing: Drawing) -> None:
-    cluster.attr(label=_label([drawing.title]))
+    # Notes stand in the heading: as a node they would push the states aside.
+    cluster.attr(label=_label([drawing.title, *drawing.notes], end=r"\l"), labeljust="l")
     for state in drawing.states:
         cluster.node(f"{prefix}s{state.number}", _label(state.lines), **_STATES[state.kind])
     for edge in drawing.edges:
@@ -48,9 +49,6 @@ def _add(cluster: graphviz.Digraph, prefix: str, drawing: Drawing) -> None:
             _label([edge.label]),
             **_EDGES[edge.action],
         )
-    if drawing.notes:
-        notes = _label(drawing.notes, end=r"\l")
-        cluster.node(f"{prefix}notes", notes, shape="plaintext", fontname="monospace")
 
 
 def _label(lines: Iterable[str], end: str = "") -> str:

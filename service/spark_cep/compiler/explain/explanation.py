@@ -24,7 +24,7 @@ from spark_cep.compiler.steps.assembly import lets_pass
 from spark_cep.compiler.steps.conditions import AtomTable
 from spark_cep.durations import format_duration
 from spark_cep.errors import Problem, printable
-from spark_cep.pattern.document.canonical import instant
+from spark_cep.event_times import time_text
 from spark_cep.pattern.tree import PreviousVersion, Rule, Step
 
 Row = tuple[str, str]
@@ -109,7 +109,7 @@ def _head_rows(plan: Plan, rule: Rule) -> Iterator[Row]:
 def fate_rows(rule: Rule) -> Iterator[Row]:
     """Return whether and from when the rule runs, and what becomes of the version before."""
     if rule.effective_from_ms is not None:
-        yield "effective from", instant(rule.effective_from_ms)
+        yield "effective from", time_text(rule.effective_from_ms)
     if rule.previous_version is not PreviousVersion.RESTART:
         limit = rule.drain_limit_ms
         limited = "" if limit is None else f", for {format_duration(limit)} at most"

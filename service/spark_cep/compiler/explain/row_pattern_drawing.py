@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_cep.compiler.explain.drawing import Drawing, DrawnEdge, DrawnState
+from spark_cep.compiler.explain.wording import window_in_words
 from spark_cep.compiler.plan import Action, StateKind
 from spark_cep.compiler.row_pattern.plan import RowPatternPlan
 from spark_cep.compiler.row_pattern.program import Done, End, Instruction, Label, Split
 from spark_cep.errors import printable
+from spark_cep.pattern.tree import Within
 
 
 def draw_program(plan: RowPatternPlan, title: str) -> Drawing:
@@ -26,8 +28,17 @@ def draw_program(plan: RowPatternPlan, title: str) -> Drawing:
             for at, each in enumerate(instructions)
             for target, action, label in _edges(plan, at, each)
         ),
-        notes=tuple(printable(line.strip()) for line in plan.heading),
+        notes=tuple(_notes(plan)),
     )
+
+
+def _notes(plan: RowPatternPlan) -> Iterator[str]:
+    yield printable(f"pattern: {plan.query.pattern}")
+    window = window_in_words(Within(plan.query.within_ms))
+    if window:
+        yield f"window: {window}"
+    _, after = plan.heading
+    yield printable(after)
 
 
 def _kind(at: int, instruction: Instruction) -> StateKind:

@@ -34,7 +34,6 @@ class Cursor:
         may_be_key: Whether it is one, or may become one with a colon behind it.
         text: The scalar.
         offset: The number of its characters before the position.
-        is_quoted: Whether it stands in quotes.
         values: The scalars before it, by path.
         keys: The keys before it in the mapping around.
     """
@@ -44,7 +43,6 @@ class Cursor:
     may_be_key: bool
     text: str
     offset: int
-    is_quoted: bool
     values: Mapping[Path, str]
     keys: tuple[str, ...]
 
@@ -125,7 +123,7 @@ def _cursor(
     keys = tuple(around.keys) if is_key and around is not None else ()
     # A value in the line of its key is no mapping.
     new = one_line and (around is None or around.is_list or _begins_line(token))
-    return Cursor(path, is_key, is_key or new, text, offset, token.style is not None, values, keys)
+    return Cursor(path, is_key, is_key or new, text, offset, values, keys)
 
 
 def _begins_line(token: yaml.ScalarToken) -> bool:

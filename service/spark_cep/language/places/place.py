@@ -78,7 +78,7 @@ def _in_sql_file(document: OpenDocument, position: TextPosition) -> CursorPlace 
     start = document.offset(TextPosition(begins, 0))
     text, offset = document.text[start:], document.offset(position) - start
     statement = statement_at(text, offset)
-    cursor = Cursor(STATEMENT, False, False, text, offset, False, {}, ())
+    cursor = Cursor(STATEMENT, False, False, text, offset, {}, ())
     names = names_in_statement(document, statement)
     return CursorPlace(position, cursor, document.text, names, statement)
 

@@ -29,8 +29,9 @@ from spark_cep.pattern.expressions.nodes import (
 from spark_cep.pattern.types import DOUBLE, STRING, DecimalType, RecordType, SqlType
 from spark_cep.programs.loops import expression_loop as op
 from spark_cep.programs.loops.aggregate_loop import AGGREGATES, AVG, COUNT, SUM
-from spark_cep.programs.program_writer import Unsupported, Writer, supported
+from spark_cep.programs.program_writer import Writer
 from spark_cep.programs.programs import Program
+from spark_cep.programs.supported_types import Unsupported, supported
 
 
 class Load(NamedTuple):

@@ -16,8 +16,9 @@ from spark_cep.pattern.expressions.nodes import Column, Literal, Node, Reference
 from spark_cep.pattern.types import BOOLEAN, DOUBLE, FLOAT, STRING, DecimalType, SqlType
 from spark_cep.programs.loops import expression_loop as op
 from spark_cep.programs.loops.aggregate_loop import AGGREGATES, SPREADS
-from spark_cep.programs.program_writer import AS_WHOLE, Unsupported, Writer, supported
+from spark_cep.programs.program_writer import Writer
 from spark_cep.programs.programs import Look, Program, PythonCall
+from spark_cep.programs.supported_types import AS_WHOLE, Unsupported, supported
 
 _FUNCTIONS = {
     "FIRST": op.FIRST,

@@ -54,7 +54,6 @@ class Findings(NamedTuple):
     timeout_deadline: I64
     timeout_matched: NDArray[np.uint8]
     timeout_chains: Chains
-    failure_key: I64
     failure_rule: I32
     failure_kind: I32
     failure_event: I32
@@ -232,7 +231,6 @@ class StepLoopRun:
             timeout_deadline=timeouts["deadline"].copy(),
             timeout_matched=timeouts["matched"].copy(),
             timeout_chains=self._chains(timeouts),
-            failure_key=self._codes[failures["instance"]] // self._rule_count,
             failure_rule=instances["rule"][failures["instance"]],
             failure_kind=failures["kind"].copy(),
             failure_event=failures["event"].copy(),

@@ -6,12 +6,12 @@ texts of the same rule have one canonical text, so it is what fingerprints are m
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import yaml
 
 from spark_cep.durations import format_duration
+from spark_cep.event_times import time_text
 from spark_cep.pattern.checks.sql_rule import FIELD
 from spark_cep.pattern.sql import plain_text
 from spark_cep.pattern.tree import (
@@ -27,7 +27,6 @@ from spark_cep.pattern.tree import (
     Within,
 )
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_FOLDING = 2**31
 _UNICODE_LINE_ENDS = "\x85\u2028\u2029"
 
@@ -48,12 +47,6 @@ def to_yaml(rule: Rule) -> str:
         to_data(rule), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_NO_FOLDING
     )
     return text
-
-
-def instant(ms: int) -> str:
-    """Event time in milliseconds since 1970 as a rule has it: ``2030-01-31T00:00:00Z``."""
-    moment = (_EPOCH + timedelta(milliseconds=ms)).replace(tzinfo=None)
-    return moment.isoformat(timespec="milliseconds" if ms % 1_000 else "seconds") + "Z"
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
@@ -78,9 +71,12 @@ def to_data(rule: Rule) -> dict[str, Any]:
         previous_version=_unless(rule.previous_version.value, PreviousVersion.RESTART.value),
         drain_limit=_duration(rule.drain_limit_ms),
         description=rule.description or None,
+        annotations=dict(rule.annotations) or None,
         enabled=None if rule.enabled else False,
         mode="shadow" if rule.shadow else None,
-        effective_from=None if rule.effective_from_ms is None else instant(rule.effective_from_ms),
+        effective_from=None
+        if rule.effective_from_ms is None
+        else time_text(rule.effective_from_ms),
         **_pattern(rule),
         limits=_limits(rule.limits),
         cooldown=_duration(rule.cooldown_ms),

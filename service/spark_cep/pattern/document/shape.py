@@ -8,7 +8,6 @@ fit together, is not decided here: see ``document`` and ``validation``.
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import (
@@ -25,13 +24,13 @@ from pydantic import (
 
 from spark_cep.documents.values import contradiction, duration, refused
 from spark_cep.durations import ALLOWED as ALLOWED_DURATIONS
+from spark_cep.event_times import instant_us
 from spark_cep.pattern.tree import MOST_COUNTED, MOST_VERSION, Limits, PreviousVersion
 from spark_cep.pattern.ververica.format import NodeShape
 
 _TIMES = re.compile(r"\s*(-?\d{1,9})\s*(?:(\+)|\.\.\s*(-?\d{1,9})\s*)?\s*")
 _ALLOWED_TIMES = "`3` (exactly), `2..4` (from, to), `2+` (or more), `0..2` (none or up to two)"
 _ALLOWED_INSTANTS = "an ISO 8601 timestamp such as `2030-01-31T00:00:00Z`; without a zone it is UTC"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Repetitions(NamedTuple):
@@ -39,22 +38,6 @@ class Repetitions(NamedTuple):
 
     minimum: int
     maximum: int | None
-
-
-def instant_us(value: object) -> int:
-    """The microseconds since 1970 of an ISO 8601 timestamp; without a zone it is UTC. ValueError
-    when it is none."""
-    moment: date | None = value if isinstance(value, date) else None
-    if isinstance(value, str):
-        moment = datetime.fromisoformat(value.strip())
-    if moment is None:
-        raise ValueError("`effective_from` must be a timestamp")
-    if not isinstance(moment, datetime):
-        moment = datetime.combine(moment, time())
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    elapsed = moment - _EPOCH
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
 
 
 def _instant(value: object) -> int:
@@ -269,6 +252,11 @@ class RuleFields(DocumentShape):
         f" day where it has none): {ALLOWED_DURATIONS}",
     )
     description: str = Field(default="", description="text for people")
+    annotations: dict[str, Text] = Field(
+        default_factory=dict,
+        description="for each annotation its name and a text, such as a link to the run-book, that"
+        " matches and timeouts carry; `{key}`, `{rule_id}` and names of measures are filled in",
+    )
     enabled: bool = Field(default=True, description="`true` (default) or `false`")
     mode: Literal["live", "shadow"] = Field(
         default="live",

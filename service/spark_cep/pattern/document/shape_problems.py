@@ -15,7 +15,10 @@ from spark_cep.pattern.document.shape import RuleFields, RuleShape, SqlRuleShape
 
 _ELSEWHERE: Final[Mapping[tuple[type[BaseModel], str], str]] = {
     (StepShape, "within"): "`within` on the rule, for the whole pattern; on a step that repeats,"
-    " `gap` limits the time between two repetitions",
+    " `gap` limits the time between two repetitions; since an earlier step, a condition does:"
+    " `ts - a.ts < INTERVAL 5 MINUTES`",
+    (StepShape, "distinct"): "a condition that compares with the events taken before:"
+    " `COUNT(a.*) = 0 OR NOT ARRAY_CONTAINS(COLLECT(a.x), x)`",
     (StepShape, "after_match"): "`after_match` on the rule, for the whole pattern",
     (StepShape, "name"): "`step` for the step's name",
     (StepShape, "or"): "`where` with SQL's OR",

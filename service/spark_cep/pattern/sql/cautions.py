@@ -53,15 +53,15 @@ def stream_warnings(query: Query) -> list[TextWarning]:
     """The parts that make results come late, or not at all, on a stream, and conditions that are
     probably not what their author means."""
     with_itself = list(_with_itself(query))
-    told = {problem.span for problem in with_itself}
+    known = {problem.span for problem in with_itself}
     problems = (
         *_one_partition(query),
-        *(problem for problem in _never_true(query) if problem.span not in told),
+        *(problem for problem in _never_true(query) if problem.span not in known),
         *_no_window(query),
         *_open_tail(query),
         *_later_rows(query),
         *with_itself,
-        *(problem for problem in untaken_rows(query) if problem.span not in told),
+        *(problem for problem in untaken_rows(query) if problem.span not in known),
         *_quoted_texts(query),
     )
     return sorted(problems, key=lambda problem: problem.span)

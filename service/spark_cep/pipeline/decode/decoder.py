@@ -19,15 +19,20 @@ from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import Read, RecordReader
 from spark_cep.columns.representation import Representation, representation
-from spark_cep.event_times import ISO_TEXT
+from spark_cep.event_times import FIRST_TIME, ISO_TEXT, LAST_TIME
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.packing import pack
-from spark_cep.pattern.types import TIMESTAMP, SqlType
 from spark_cep.pipeline.decode.column_bytes import MOST_BYTES, TooManyBytesError, bytes_at, taken
-from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
+from spark_cep.pipeline.decode.decoder_parts import (
+    DecodedCondition,
+    Part,
+    SlotVectors,
+    TimeColumn,
+)
+from spark_cep.pipeline.decode.evaluation import ColumnVector
 from spark_cep.pipeline.decode.iso_times import micros_of
 from spark_cep.pipeline.decode.kafka_columns import KafkaColumns
-from spark_cep.pipeline.decode.keys import KeyPart, KeyTexts, keys_of
+from spark_cep.pipeline.decode.keys import KeyTexts, keys_of
 from spark_cep.pipeline.decode.relevance import Relevance
 from spark_cep.pipeline.decode.tallies import NO_TIME, Tally, tallies
 from spark_cep.pipeline.read.records import KafkaRecords
@@ -35,8 +40,6 @@ from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, TYPE_COLUMN, wo
 from spark_cep.pipeline.wire.masks import distinct_masks
 from spark_cep.programs.event_masks import EventMasks
 
-#: Bounds of event time, in milliseconds.
-FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 _MOST_SECONDS = 1_000_000_000_000
 #: The column of texts that should be event times and are none.
 TIME_TEXT = "time_text"
@@ -54,79 +57,6 @@ class Decoded(NamedTuple):
     tallies: list[Tally]
     rows: pa.RecordBatch
     failures: list[DeadLetter]
-
-
-class DecodedAtom(NamedTuple):
-    """A condition of a step, as the rule says it."""
-
-    rule: str
-    version: int
-    step: str | None
-    text: str
-
-
-@dataclass(frozen=True)
-class Concerned:
-    """A condition, ``mask`` of ``word``, that has a part which is evaluated; ``atoms``: what it
-    stands for, for dead letters."""
-
-    word: int
-    mask: int
-    atoms: tuple[DecodedAtom, ...]
-
-
-@dataclass(frozen=True)
-class DecodedCondition:
-    """A part of conditions on events of record type ``type`` that is evaluated."""
-
-    evaluation: Evaluation
-    type: int
-    targets: tuple[tuple[int, int], ...]
-    concerned: tuple[Concerned, ...]
-
-
-@dataclass(frozen=True)
-class SlotVectors:
-    """A column that travels to the matcher, of type ``kind``; by record type where it is."""
-
-    kind: SqlType
-    of: tuple[ColumnVector | None, ...]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One partitioning: its words among all; the parts of its key (none: all events have the same);
-    by record type whether a rule reads it that needs a key, and one to which NULL is a key;
-    ``of_steps``: the relevance to rules that need one; whether a rule emits the records' own
-    bytes."""
-
-    number: int
-    first_word: int
-    words: int
-    key: tuple[KeyPart, ...]
-    needs_key: tuple[bool, ...]
-    takes_null: tuple[bool, ...]
-    slots: tuple[SlotVectors, ...]
-    relevance: Relevance
-    of_steps: Relevance
-    keeps_payload: bool
-
-
-@dataclass(frozen=True)
-class TimeColumn:
-    """The column of a record type's event time (``None``: it is the record's own), and its unit.
-    ``text``: the column itself, where that is text."""
-
-    source: ColumnVector | Evaluation | None
-    unit: str
-    text: ColumnVector | None = None
-
-    @property
-    def in_micros(self) -> bool:
-        """Return whether there may be something behind the millisecond."""
-        if isinstance(self.source, ColumnVector) and self.source.kind == TIMESTAMP:
-            return True
-        return self.source is not None and self.unit in ("micros", ISO_TEXT)
 
 
 @dataclass(frozen=True)
@@ -159,7 +89,7 @@ class Decoder:
         where nothing is to be done; slots as :mod:`spark_cep.pipeline.match.event_columns` reads
         them).
         """
-        read = self.kafka.filled(self.reader.read(records.topic, records.value), records)
+        read = self.kafka.filled(self._columns(records), records)
         if read.added > MOST_BYTES and len(records) > 1:
             raise TooManyBytesError
         faults = read.faults
@@ -211,6 +141,9 @@ class Decoder:
         )
         return Decoded(counted, pa.RecordBatch.from_pydict(made), failures)
 
+    def _columns(self, records: KafkaRecords) -> Read:
+        return self.reader.read(records.topic, records.value, records.headers)
+
     @property
     def in_micros(self) -> bool:
         """Return whether event times may be finer than milliseconds."""
@@ -219,7 +152,11 @@ class Decoder:
     def event_times(self, records: KafkaRecords) -> _Longs:
         """The event times of records in milliseconds; ``NO_TIME`` of those that have none within
         bounds, or cannot be read."""
-        read = self.kafka.filled(self.reader.read(records.topic, records.value), records)
+        read = self.kafka.filled(self._columns(records), records)
+        if read.added > MOST_BYTES and len(records) > 1:
+            half = len(records) // 2
+            parts = (records.between(0, half), records.between(half, len(records)))
+            return np.concatenate([self.event_times(part) for part in parts])
         of = np.where(read.faults == Fault.NONE, read.types, np.int32(-1))
         time, _ = self._times(read, of, records.time)
         time[(time < FIRST_TIME) | (time > LAST_TIME)] = NO_TIME

@@ -30,11 +30,11 @@ from spark_cep.pattern.types import (
     column_type,
     is_of_kafka,
 )
-from spark_cep.pipeline.decode.decoder import (
+from spark_cep.pipeline.decode.decoder import Decoder
+from spark_cep.pipeline.decode.decoder_parts import (
     Concerned,
     DecodedAtom,
     DecodedCondition,
-    Decoder,
     Part,
     SlotVectors,
     TimeColumn,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_cep.codecs.record_headers import headers_of
 from spark_cep.codecs.record_reader import Read
 from spark_cep.columns.vectors import LENGTH_BITS, Bytes, fixed
-from spark_cep.pipeline.read.records import KafkaRecords, headers_of
+from spark_cep.pipeline.read.records import KafkaRecords
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def key_group(key: str | None, key_groups: int) -> int:
 
 
 def _joined(parts: Sequence[pa.Array], here: _Flags) -> pa.Array:
-    """See :func:`spark_cep.compiler.key_text.key_text`."""
+    """The parts of each key as one text (:mod:`spark_cep.compiler.key_text`)."""
     absent = len(here) - np.count_nonzero(here)
     complete = all(part.null_count == absent for part in parts)
     between: list[Any] = [

@@ -9,7 +9,7 @@ in the partitions that it read, and what else the driver counts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter_ns
@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import RecordReader
+from spark_cep.codecs.record_headers import headers_in
+from spark_cep.codecs.record_reader import RawRecord, RecordReader
 from spark_cep.errors import shortened
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.decoder import TIME_TEXT, Decoder, pieces
@@ -237,14 +238,16 @@ class Packer:
     def judged(self, reader: RecordReader, batch: pa.RecordBatch) -> Iterator[DeadLetter]:
         """The dead letters of a batch that ``reader`` has read; none while there are new schemas,
         with which the batch runs again."""
-        names = ("topic", "partition", "offset", TYPE_COLUMN, "record_key", "value", "fault")
+        names = (
+            "topic", "partition", "offset", TYPE_COLUMN, "record_key", "value", "headers", "fault",
+        )  # fmt: skip
         faults = batch.column("fault")
         judged = pc.and_(
             pc.greater(faults, int(Fault.NOT_READ)), pc.not_equal(faults, int(Fault.MISSING_KEY))
         )
         texts = [TIME_TEXT] if TIME_TEXT in batch.schema.names else []
         rows = batch.select([*names, *texts]).filter(judged).to_pylist()
-        unknown = [row["value"] for row in rows if row["fault"] == Fault.UNKNOWN_SCHEMA]
+        unknown = [_raw(row) for row in rows if row["fault"] == Fault.UNKNOWN_SCHEMA]
         if unknown:
             self._new_schemas.update(reader.new_schemas(unknown))
         if self._new_schemas:
@@ -283,7 +286,7 @@ class Packer:
                 text = repr(shortened(row[TIME_TEXT]))
                 detail = f"the event time cannot be read: {column} is {text}"
                 return Reason.MISSING_EVENT_TIME, detail
-        return reader.explain(row["value"], fault, row[TYPE_COLUMN])
+        return reader.explain(_raw(row), fault, row[TYPE_COLUMN])
 
     def _out_of_bounds(self) -> str:
         years = "the event time is outside the years 1 to 9999"
@@ -293,3 +296,7 @@ class Packer:
             f"the event time is more than {self.max_ahead_ms} ms ahead of the record's timestamp or"
             f" of the clock; or {years[15:]}"
         )
+
+
+def _raw(row: Mapping[str, Any]) -> RawRecord:
+    return RawRecord(row["topic"], row["value"], headers_in(row["headers"]))

@@ -21,7 +21,7 @@ from spark_cep.pipeline.driver.control.control_file import ControlFile
 from spark_cep.pipeline.driver.control.idleness import IdlenessDetector
 from spark_cep.pipeline.driver.control.source_offset import Ends
 from spark_cep.pipeline.driver.lifecycle.listening_clock import ListeningClock, awaits_data
-from spark_cep.pipeline.driver.observe.event_time import time_text
+from spark_cep.pipeline.driver.observe.event_time import event_time_text
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.wire.control import ControlRecord, Partition
@@ -75,7 +75,7 @@ class TimeControl:
             if reset.pending:
                 self._reset_after = planned
         if reset.pending:
-            _log.warning("clock_set_back", watermark=time_text(reset.to))
+            _log.warning("clock_set_back", watermark=event_time_text(reset.to))
 
     def end_of_input(self) -> None:
         """Nothing more will come: time reaches its end. Raises StartError when that cannot be

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from spark_cep.codecs.record_headers import headers_text
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes, Rows
 from spark_cep.pipeline.wire.arrow_bytes import arrow_of
-
-_SIZE: Final = struct.Struct("<i")
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaRecords:
     """Some records of one partition, in the order of their offsets. ``time``: their own timestamps
-    (ms; -1: none). ``headers``: as :func:`headers_text` reads them."""
+    (ms; -1: none). ``headers``: as :mod:`spark_cep.codecs.record_headers` reads them."""
 
     topic: str
     partition: int
@@ -80,31 +74,3 @@ def _taken(column: Bytes, rows: NDArray[np.intp], wanted: NDArray[np.bool_]) -> 
     if nulls.all():
         return pa.nulls(len(rows), pa.binary())
     return arrow_of(Bytes(column.places[rows], nulls, column.data), pa.binary())
-
-
-def headers_text(headers: bytes) -> str:
-    """The headers of a record, in the form of :mod:`~spark_cep.pipeline.read.loops.message_loops`,
-    as JSON: a list of objects with ``key`` and, where it has one, ``value`` in base64."""
-    return json.dumps(list(_headers(headers)), ensure_ascii=False, separators=(",", ":"))
-
-
-def _headers(packed: bytes) -> Iterator[dict[str, str]]:
-    for name, value in headers_of(packed):
-        header = {"key": name}
-        if value is not None:
-            header["value"] = base64.b64encode(value).decode("ascii")
-        yield header
-
-
-def headers_of(packed: bytes) -> Iterator[tuple[str, bytes | None]]:
-    """The names and values of a record's headers, in their order."""
-    at = 0
-    while at < len(packed):
-        texts: list[bytes | None] = []
-        for _ in range(2):
-            (size,) = _SIZE.unpack_from(packed, at)
-            at += _SIZE.size
-            texts.append(None if size < 0 else packed[at : at + size])
-            at += max(size, 0)
-        name, value = texts
-        yield (name or b"").decode("utf-8", "replace"), value

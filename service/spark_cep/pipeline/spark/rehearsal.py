@@ -1,4 +1,5 @@
-"""A query of the same plan as a job's, without Kafka: it makes the JVM load what a job needs of it
+"""A query of the same plan as a job's, without Kafka, and a look at its state: they make the JVM
+load what a job, and the commands that read a checkpoint, need of it
 (:mod:`~spark_cep.pipeline.spark.class_archive`)."""
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -92,10 +94,16 @@ def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def rehearse(spark: SparkSession, folder: Path) -> None:
-    """Run the query for a few batches, then again from its checkpoint, which is in ``folder``."""
+    """Run the query for a few batches, then again from its checkpoint, which is in ``folder``, and
+    read what it keeps."""
     spark.dataSource.register(Packets)
+    checkpoint = folder / "checkpoint"
     for _ in range(_ROUNDS):
-        _run(spark, folder / "checkpoint")
+        _run(spark, checkpoint)
+    for variable, value in (("group", "value.value"), ("entries", "user_map_value.text")):
+        state = spark.read.format("statestore").options(path=str(checkpoint), stateVarName=variable)
+        of_label = state.load().where(F.col("key.label").bitwiseAND(1).cast("int") == 1)
+        of_label.select(F.col(value).alias("value")).collect()
 
 
 def _run(spark: SparkSession, checkpoint: Path) -> None:

@@ -58,7 +58,16 @@ _JAVA_OPTIONS = " ".join(
 _COLLECTOR = "-XX:+UseParallelGC"
 #: What a start runs through and the work does not (parsers, the compiler of generated code, class
 #: loading, lambdas) is not worth the optimizing compiler: it took a third of a start's Java time.
-_COMPILER_DIRECTIVES = files("spark_cep.pipeline.spark") / "compiler_directives.json"
+_DIRECTIVES = (
+    f'"-XX:CompilerDirectivesFile={files("spark_cep.pipeline.spark") / "compiler_directives.json"}"'
+)
+#: For a command that ends after a few small queries: nothing of them is worth the optimizing
+#: compiler or code of its own, and Spark's classes were verified when the archive was made.
+_SHORT_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:-BytecodeVerificationRemote"
+_SHORT_CONF = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 _A_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _ARENAS, _MOST_ARENAS = "MALLOC_ARENA_MAX", "2"
 _JAVA_OPTIONS_OF_USERS = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
@@ -69,12 +78,15 @@ class LaunchedSpark:
     one is given. The user's ``spark.conf`` wins over everything set here.
 
     Executors that are processes of their own have the interpreter and this package at the same
-    paths as here, and Java; whatever else they need is sent to them.
+    paths as here, and Java; whatever else they need is sent to them. ``short``: for a few small
+    queries, whose first answer counts.
     """
 
-    def __init__(self, settings: Settings, scratch: Path | None = None) -> None:
+    def __init__(
+        self, settings: Settings, scratch: Path | None = None, *, short: bool = False
+    ) -> None:
         self._master = settings.spark.master
-        self._conf = _conf(settings, scratch)
+        self._conf = _conf(settings, scratch, short=short)
         self._hidden = _hidden(settings)
         # Everybody on the machine can read arguments; what is missing there the running JVM is
         # told.
@@ -130,7 +142,7 @@ def _hidden(settings: Settings) -> list[str]:
     return [name for name, value in settings.spark.conf.items() if isinstance(value, SecretStr)]
 
 
-def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
+def _conf(settings: Settings, scratch: Path | None, *, short: bool = False) -> dict[str, str]:
     """All of Spark's settings; makes the environment ready for its launch."""
     # Otherwise some workers start with the system's Python, which lacks our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -157,7 +169,7 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
         "spark.driver.defaultJavaOptions": (
             f"{_JAVA_OPTIONS} {_direct_memory(local_cores(settings.spark.master))}{temporary}"
             " -XX:+UnlockDiagnosticVMOptions"
-            f' "-XX:CompilerDirectivesFile={_COMPILER_DIRECTIVES}" {log4j}'
+            f" {_SHORT_JAVA_OPTIONS if short else _DIRECTIVES} {log4j}"
         ),
         "spark.executor.defaultJavaOptions": (
             f"{_JAVA_OPTIONS} {_direct_memory(settings.spark.executors.cores)} {log4j}"
@@ -202,6 +214,8 @@ def _conf(settings: Settings, scratch: Path | None) -> dict[str, str]:
         f"{_STATE_STORE}.rocksdb.boundedMemoryUsage": "true",
         f"{_STATE_STORE}.rocksdb.maxMemoryUsageMB": str(max(1, state.rocksdb_memory >> 20)),
     }
+    if short:
+        conf |= _SHORT_CONF
     if alone:
         # Else Spark looks up the machine's name, which need not be known to anybody.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -15,15 +15,13 @@ from functools import cache
 
 _SEED = 42
 _BITS = 32
-_MASK = 0xFFFF_FFFF
+#: The bits of a label that are its key group.
+MASK = 0xFFFF_FFFF
 _C1, _C2 = 0xCC9E_2D51, 0x1B87_3593
 _ADDED = 0xE654_6B64
 _LAST_1, _LAST_2 = 0x85EB_CA6B, 0xC2B2_AE35
 #: Bytes of a long, which end the hash.
 _LENGTH = 8
-
-#: Of Spark's SQL: the key group of a column ``label``.
-GROUP_SQL = f"CAST(label & {_MASK}L AS INT)"
 
 
 @cache
@@ -38,13 +36,13 @@ def label(group: int) -> int:
 
 def group_of(label: int) -> int:
     """The key group of a grouping key."""
-    return label & _MASK
+    return label & MASK
 
 
 def _rotated(value: int, by: int) -> int:
-    value &= _MASK
+    value &= MASK
     by %= _BITS
-    return (value << by | value >> (_BITS - by)) & _MASK
+    return (value << by | value >> (_BITS - by)) & MASK
 
 
 def _inverse(factor: int) -> int:
@@ -53,23 +51,23 @@ def _inverse(factor: int) -> int:
 
 def _scrambled(half: int) -> int:
     """``mixK1``."""
-    return _rotated(half * _C1, 15) * _C2 & _MASK
+    return _rotated(half * _C1, 15) * _C2 & MASK
 
 
 def _unscrambled(value: int) -> int:
-    return _rotated(value * _inverse(_C2), -15) * _inverse(_C1) & _MASK
+    return _rotated(value * _inverse(_C2), -15) * _inverse(_C1) & MASK
 
 
 def _mixed(state: int, scrambled: int) -> int:
     """``mixH1``."""
-    return (_rotated(state ^ scrambled, 13) * 5 + _ADDED) & _MASK
+    return (_rotated(state ^ scrambled, 13) * 5 + _ADDED) & MASK
 
 
 def _unfinished(value: int) -> int:
     """Return the number that ``fmix`` turns into ``value``."""
     value ^= value >> 16
-    value = value * _inverse(_LAST_2) & _MASK
+    value = value * _inverse(_LAST_2) & MASK
     value ^= value >> 13 ^ value >> 26
-    value = value * _inverse(_LAST_1) & _MASK
+    value = value * _inverse(_LAST_1) & MASK
     value ^= value >> 16
     return value ^ _LENGTH

@@ -152,15 +152,24 @@ class StoredGroup:
             return
         state = self._whole(base, changes)
         state = chosen(state, TextSet(texts_of([key])).find(state.keys) != NONE)
-        for _, number, rule in rule_states(state, self._names, ()):
+        yield from (partial for _, partial in self._partials(state))
+
+    def of_all_keys(
+        self, base: bytes, changes: bytes | None
+    ) -> Iterator[tuple[str | None, HeldPartial]]:
+        """The partial matches that a bucket holds, each with its key."""
+        if base[:1] != bytes([BATCH]):
+            yield from self._partials(self._whole(base, changes))
+
+    def _partials(self, state: KeysState) -> Iterator[tuple[str | None, HeldPartial]]:
+        for key, number, rule in rule_states(state, self._names, ()):
             for partial in rule.partials:
                 chain = [(each.step, each.event.at) for each in partial.last.chain()][::-1]
-                yield HeldPartial(
-                    self.rules[number], partial.first.time, partial.deadline, chain, [partial.state]
-                )
+                began, deadline = partial.first.time, partial.deadline
+                yield key, HeldPartial(self.rules[number], began, deadline, chain, [partial.state])
         yield from self._attempts(state)
 
-    def _attempts(self, state: KeysState) -> Iterator[HeldPartial]:
+    def _attempts(self, state: KeysState) -> Iterator[tuple[str | None, HeldPartial]]:
         """The ways of the attempts of rules in SQL."""
         known = state.row_patterns
         states = states_of(known, state.events)
@@ -171,6 +180,7 @@ class StoredGroup:
                 int(known.due[attempt.key]),
             )
             deadline = FOREVER if due >= END_OF_TIME else due
+            of_key = state.keys.text(int(known.instances["key"][attempt.key]))
             rows = [event(attempt.row + number) for number in range(attempt.rows)]
             ways: dict[tuple[int, ...], list[int]] = {}
             for at, labels in attempt.threads:
@@ -178,7 +188,7 @@ class StoredGroup:
             for labels, places in ways.items():
                 if labels:
                     taken = [(label, row.at) for label, row in zip(labels, rows, strict=False)]
-                    yield HeldPartial(rule, rows[0].time, deadline, taken, places)
+                    yield of_key, HeldPartial(rule, rows[0].time, deadline, taken, places)
 
     def _whole(self, base: bytes, changes: bytes | None) -> KeysState:
         """All of a bucket; rules by their place in ``rules``."""

@@ -51,7 +51,6 @@ class Page:
 
     def __init__(self, trials: Sequence[Trial], workers: Workers) -> None:
         self._workers = workers
-        self._examples = tuple(trials)
         self._trials = tuple(trials)
         self._trial = trials[0]
         self._version = 0

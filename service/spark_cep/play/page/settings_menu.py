@@ -8,9 +8,8 @@ from typing import Any
 
 from nicegui import ui
 
-from spark_cep.cases.document.values import instant_text
 from spark_cep.durations import DurationError, format_duration, parse_duration
-from spark_cep.pattern.document.shape import instant_us
+from spark_cep.event_times import instant_text, instant_us
 from spark_cep.play.trial import Trial
 
 

@@ -8,17 +8,14 @@ from typing import Any, Final
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
+from spark_cep.play.page import colours
 from spark_cep.play.view import KeyMoment, Played, SpanKind, TimeSpan
 
 _COLOURS: Final = {
-    SpanKind.MATCH: "#2e9e6b",
-    SpanKind.TIMEOUT: "#d98a1f",
-    SpanKind.OPEN: "#4d8fd6",
+    SpanKind.MATCH: colours.MATCH,
+    SpanKind.TIMEOUT: colours.TIMEOUT,
+    SpanKind.OPEN: colours.OPEN,
 }
-_EVENT: Final = "#8496a6"
-_NOW: Final = "#d0416a"
-_TEXT: Final = {False: "#475766", True: "#aab7c2"}
-_GRID: Final = {False: "#e4e9ee", True: "#2b3742"}
 _MOST_SPANS: Final = 300
 _HIGH: Final = 22
 #: A span is a bar from its start to its end in the line of its key.
@@ -84,8 +81,8 @@ class Timeline:
     def _options(self) -> dict[str, Any]:
         keys = list(dict.fromkeys([frame.key for frame in self._played.frames]))
         lines = {key: place for place, key in enumerate(keys)}
-        text = {"color": _TEXT[self._dark], "fontSize": 11}
-        grid_line = {"lineStyle": {"color": _GRID[self._dark]}}
+        text = {"color": colours.TEXT[self._dark], "fontSize": 11}
+        grid_line = {"lineStyle": {"color": colours.GRID[self._dark]}}
         return {
             "animation": False,
             "grid": {"left": 8, "right": 30, "top": 8, "bottom": 8, "containLabel": True},
@@ -134,10 +131,10 @@ class Timeline:
             for place, frame in enumerate(self._played.frames)
             if frame.row is not None
         ]
-        line = {"color": _NOW, "type": "solid", "width": 1.5}
+        line = {"color": colours.NOW, "type": "solid", "width": 1.5}
         return {
             "id": "now", "type": "scatter", "name": "event", "symbolSize": 8, "data": data, "z": 5,
-            "itemStyle": {"color": _EVENT},
+            "itemStyle": {"color": colours.EVENT},
             "markLine": {"silent": True, "symbol": "none", "label": {"show": False},
                          "lineStyle": line, "data": self._now()},
         }  # fmt: skip
@@ -156,4 +153,4 @@ class Timeline:
 
 def legend() -> Sequence[tuple[str, str]]:
     """The colours, and what each stands for."""
-    return [*((kind.value, colour) for kind, colour in _COLOURS.items()), ("event", _EVENT)]
+    return [*((kind.value, colour) for kind, colour in _COLOURS.items()), ("event", colours.EVENT)]

@@ -24,7 +24,7 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.columns.vectors import texts_together as together
 from spark_cep.errors import ConfigurationError
 from spark_cep.model import DeadLetter
-from spark_cep.recorded.recording import BYTES_TOGETHER, ROWS_TOGETHER, Chunk, FileRecording
+from spark_cep.recorded.recording import BYTES_TOGETHER, ROWS_TOGETHER, Chunk, FramedFile
 
 SUFFIXES = (".avro",)
 
@@ -37,7 +37,7 @@ def schema_of(file: Path) -> AvroSchema:
 
 
 @dataclass(frozen=True)
-class AvroFile(FileRecording):
+class AvroFile(FramedFile):
     """An Avro container file. ``schema`` is that of its header."""
 
     @cached_property

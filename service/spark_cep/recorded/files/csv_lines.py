@@ -20,7 +20,6 @@ from spark_cep.errors import SchemaError
 from spark_cep.recorded.files.row_writer import RowColumn
 from spark_cep.recorded.files.text_columns import (
     NEWLINE,
-    Columns,
     ReadColumn,
     all_of,
     as_lines,
@@ -79,8 +78,8 @@ class CsvLines:
         outside: I64 = ends[np.searchsorted(quotes, ends) % 2 == 0]
         return outside
 
-    def columns(self, records: Bytes) -> Columns:
-        """See :class:`TextForm`."""
+    def columns(self, records: Bytes) -> Mapping[str, pa.Array]:
+        """The columns of records. Raises RowError, or what PyArrow does, where one is wrong."""
         types = {name: each.given for name, each in self.reads.items()}
         table = self._table(records, types)
         found = {}
@@ -109,8 +108,8 @@ class CsvLines:
         )
         return all_of(table, records)
 
-    def explain(self, record: Bytes, error: Exception) -> str:  # noqa: ARG002  the error says it
-        """See :class:`TextForm`."""
+    def explain(self, error: Exception) -> str:
+        """Return why a record cannot be read, which failed with ``error``."""
         named = _OF_COLUMN.sub(lambda found: f"{self.names[int(found[1])]}: ", said(error))
         return named.removeprefix("Row #1: ")
 
@@ -125,7 +124,8 @@ class CsvLines:
         return with_times(self._table(as_lines(sound), None))
 
     def reading(self, columns: Sequence[RowColumn], records: Bytes) -> CsvLines:
-        """See :class:`TextForm`."""
+        """The form that reads these columns of a file with these first ``records``. Raises
+        SchemaError where the file lacks one."""
         nested = [each.name for each in columns if each.arrow is None and each.name in self.names]
         if nested:
             raise SchemaError(

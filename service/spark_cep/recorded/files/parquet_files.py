@@ -19,7 +19,7 @@ from spark_cep.errors import ConfigurationError, SchemaError
 from spark_cep.model import DeadLetter
 from spark_cep.recorded.files.arrow_schemas import avro_schema
 from spark_cep.recorded.files.row_writer import RowColumn, RowError, RowWriter
-from spark_cep.recorded.recording import ROWS_TOGETHER, Chunk, FileRecording
+from spark_cep.recorded.recording import ROWS_TOGETHER, Chunk, FramedFile
 
 SUFFIXES = (".parquet", ".pq")
 
@@ -31,7 +31,7 @@ def schema_of(file: Path, record: str) -> tuple[AvroSchema, list[str]]:
 
 
 @dataclass(frozen=True)
-class ParquetFile(FileRecording):
+class ParquetFile(FramedFile):
     """A Parquet file."""
 
     @cached_property

@@ -35,18 +35,8 @@ class TextForm(Protocol):
     def record_ends(self, data: NDArray[np.uint8]) -> I64:
         """The places of the line ends that end a record, in a text that begins with one."""
 
-    def columns(self, records: Bytes) -> Columns:
-        """The columns of records. Raises RowError, or what PyArrow does, where one is wrong."""
-
-    def explain(self, record: Bytes, error: Exception) -> str:
-        """Return why one record cannot be read, which failed with ``error``."""
-
     def inferred(self, records: Bytes) -> pa.Schema:
         """The columns that the first records have. Raises SchemaError."""
-
-    def reading(self, columns: Sequence[RowColumn], records: Bytes) -> TextForm:
-        """The form that reads these columns of a file with these first ``records``. Raises
-        SchemaError where the file lacks one."""
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def test_several_types_in_one_input_are_refused(tmp_path: Path) -> None:
         ("spark_cep.cli.authoring.explaining", "spark_cep.pipeline"),
         ("spark_cep.cli.rules.commands", "spark_cep.pipeline"),
         ("spark_cep.cli.rules.text", "spark_cep.pipeline"),
-        ("spark_cep.cli.rules.page", "spark_cep.pipeline"),
+        ("spark_cep.watch.pages", "spark_cep.pipeline"),
         ("spark_cep.cli.rules.wait", "spark_cep.pipeline"),
         ("spark_cep.pipeline.driver.commands.rule_history", "pyspark"),
     ],

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_cep.codecs.registry.framing import PREFIX_LENGTH
+from spark_cep.codecs.registry.loops.framing_loops import BY_GUID, UNFRAMED, known_guid, schema_of
+from spark_cep.codecs.registry.loops.framing_loops import NOT_FRAMED as NO_SCHEMA
 from spark_cep.columns.compilation import compiled
 from spark_cep.columns.loops.byte_loops import is_utf8
 from spark_cep.columns.loops.text_hash import little_endian
@@ -283,13 +284,16 @@ def _read_record(
 
 @compiled
 def read_records(
-    data, places, absent, ids, programs, kinds, code, symbols, stack, single_bits, single, wholes,
-    doubles, nulls, types, outcomes, added,
+    data, places, absent, framing, headers, header_places, no_headers, unframed, ids, guids,
+    programs, kinds, code, symbols, stack, single_bits, single, wholes, doubles, nulls, types,
+    outcomes, added,
 ):  # fmt: skip
-    """Read all records, which are at ``places``. ``programs``: by kind of topic and place of the
-    schema id in ``ids`` the row of ``code`` that is first; ``symbols``: where those of enums begin
-    in ``data``; ``added``: for the memory that fields without bytes take in all records."""
-    known = 0
+    """Read all records, which are at ``places``. ``framing``: of
+    :mod:`~spark_cep.codecs.registry.loops.framing_loops`; without one the schema is ``unframed``.
+    ``programs``: by kind of topic and place of the schema in ``ids``, or behind them in ``guids``,
+    the row of ``code`` that is first; ``symbols``: where those of enums begin in ``data``;
+    ``added``: for the memory that fields without bytes take in all records."""
+    known = np.int64(0)
     for record in range(len(places)):
         at = places[record] >> 32
         end = at + (places[record] & 0xFFFFFFFF)
@@ -297,19 +301,29 @@ def read_records(
         if absent[record]:
             outcomes[record] = ABSENT
             continue
-        if end - at < PREFIX_LENGTH or data[at] != 0:
+        header = header_end = np.int64(0)
+        if not no_headers[record]:
+            header = header_places[record] >> 32
+            header_end = header + (header_places[record] & 0xFFFFFFFF)
+        found, schema, lower, body = schema_of(data, at, end, framing, headers, header, header_end)
+        if found == NO_SCHEMA:
             outcomes[record] = NOT_FRAMED
             continue
-        schema = np.int64(0)
-        for place in range(1, PREFIX_LENGTH):
-            schema = schema << 8 | np.int64(data[at + place])
-        if known >= len(ids) or ids[known] != schema:
-            known = np.searchsorted(ids, schema)
-            if known >= len(ids) or ids[known] != schema:
+        if found == BY_GUID:
+            place = known_guid(schema, lower, guids)
+            if place < 0:
                 outcomes[record] = UNKNOWN_ID
                 continue
+            known = len(ids) + place
+        else:
+            wanted = unframed if framing == UNFRAMED else np.int64(schema)
+            if known >= len(ids) or ids[known] != wanted:
+                known = np.searchsorted(ids, wanted)
+                if known >= len(ids) or ids[known] != wanted:
+                    outcomes[record] = UNKNOWN_ID
+                    continue
         outcomes[record] = _read_record(
-            data, at + PREFIX_LENGTH, end, code, programs[kinds[record], known], symbols, stack,
+            data, body, end, code, programs[kinds[record], known], symbols, stack,
             single_bits, single, record, wholes, doubles, nulls, types, added,
         )  # fmt: skip
 

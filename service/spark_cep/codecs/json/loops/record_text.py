@@ -67,12 +67,15 @@ from spark_cep.codecs.json.loops.tokens import (
     choice_of,
 )
 from spark_cep.codecs.json.loops.typed_values import FITS, NAN, from_number, from_text
+from spark_cep.codecs.registry.loops.framing_loops import NOT_FRAMED as NO_SCHEMA
+from spark_cep.codecs.registry.loops.framing_loops import OF_GLUE, UNFRAMED, schema_of
 from spark_cep.columns.compilation import compiled, inlined
 from spark_cep.columns.loops.byte_loops import is_utf8
 
-#: What became of a record: it was read; there is no value; it is not JSON, or not as the layout has
-#: it; it nests too deeply; fields that it does not have take too much memory.
-READ, ABSENT, UNDECODABLE, TOO_DEEP, TOO_LARGE = 0, 1, 5, 8, 9
+#: What became of a record: it was read; there is no value; it is not framed as it should be; it is
+#: not JSON, or not as the layout has it; it nests too deeply; fields that it does not have take
+#: too much memory.
+READ, ABSENT, NOT_FRAMED, UNDECODABLE, TOO_DEEP, TOO_LARGE = 0, 1, 3, 5, 8, 9
 
 #: Columns of the stack: the node (-1: it is not looked at); whether it is an object; where it
 #: begins; a union that is left in place around it; the number of the opening; how many fields there
@@ -86,8 +89,6 @@ MOST_ADDED = 64 << 20
 #: Of all records: the number of openings, the bytes of ``out`` that are used, the memory that
 #: fields which are not there take, and the doubles that are left (:data:`LEFT`).
 OPENINGS, USED, ADDED, DOUBLES_LEFT = range(4)
-
-_PREFIX_LENGTH = 5
 
 
 @compiled
@@ -353,20 +354,25 @@ def _read_record(
 
 @compiled
 def read_texts(
-    data, places, absent, root, nodes, fields, entries, slots, names, constants, inside, choices,
-    stack, seen, counts, single, wholes, doubles, nulls, outcomes, out,
+    data, places, absent, framing, root, nodes, fields, entries, slots, names, constants, inside,
+    choices, stack, seen, counts, single, wholes, doubles, nulls, outcomes, out,
 ):  # fmt: skip
-    """Read all records, which are at ``places``, some with the prefix of a schema id, which JSON
-    cannot begin with. Texts without their escapes are put behind ``counts[USED]`` in ``out``, whose
-    bytes are counted from the end of ``data`` on."""
+    """Read all records, which are at ``places``, framed as ``framing`` says; that of a registry,
+    which JSON cannot begin with, may be missing. Texts without their escapes are put behind
+    ``counts[USED]`` in ``out``, whose bytes are counted from the end of ``data`` on."""
     for record in range(len(places)):
         at = places[record] >> 32
         end = at + (places[record] & 0xFFFFFFFF)
         if absent[record]:
             outcomes[record] = ABSENT
             continue
-        if end - at >= _PREFIX_LENGTH and data[at] == 0:
-            at += _PREFIX_LENGTH
+        if framing != UNFRAMED:
+            nothing = np.int64(0)
+            found, _, _, body = schema_of(data, at, end, framing, data, nothing, nothing)
+            if framing == OF_GLUE and found == NO_SCHEMA:
+                outcomes[record] = NOT_FRAMED
+                continue
+            at = body
         outcomes[record] = _read_record(
             data, at, end, root, nodes, fields, entries, slots, names, constants, inside, choices,
             stack, seen, counts, single, record, wholes, doubles, nulls, out,

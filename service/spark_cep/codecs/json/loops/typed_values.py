@@ -32,8 +32,8 @@ from spark_cep.columns.compilation import compiled
 #: A value of a text that is a number, but for one that has no digits.
 FITS, NAN, INFINITE = 1, 2, 3
 
-_FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+FIRST_MICROS, LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 _MOST_MILLIS = (2**63 - 1) // 1_000
 
 
@@ -66,14 +66,14 @@ def from_number(below, number, count, power, kind, a, b):
     if not fits:
         return value, False
     if kind == DATE:
-        return value, _FIRST_DAY <= value <= _LAST_DAY
+        return value, FIRST_DAY <= value <= LAST_DAY
     if kind == MILLIS:
         if not -_MOST_MILLIS <= value <= _MOST_MILLIS:
             return value, False
         value *= 1_000
-        return value, _FIRST_MICROS <= value <= _LAST_MICROS
+        return value, FIRST_MICROS <= value <= LAST_MICROS
     if kind == MICROS:
-        return value, _FIRST_MICROS <= value <= _LAST_MICROS
+        return value, FIRST_MICROS <= value <= LAST_MICROS
     return value, False
 
 
@@ -90,7 +90,7 @@ def from_text(text, at, end, kind, a, b, table, mask, slots, entries, names):
         value, fits = micros_at(text, at, end)
         if kind == MILLIS:
             value = value // 1_000 * 1_000
-        return value, FITS * (fits and _FIRST_MICROS <= value <= _LAST_MICROS)
+        return value, FITS * (fits and FIRST_MICROS <= value <= LAST_MICROS)
     if kind in (DECIMAL, WIDE_DECIMAL):
         behind, below, number, count, power = number_at(text, at, end)
         value, fits = from_number(below, number, count, power, kind, a, b)

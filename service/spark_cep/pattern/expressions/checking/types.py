@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.expressions.canonical import name
+from spark_cep.pattern.expressions.checking.constants import constant_of, written_as
 from spark_cep.pattern.expressions.checking.unreadable import unreadable_column
 from spark_cep.pattern.expressions.functions import FUNCTIONS, LAMBDAS, element
 from spark_cep.pattern.expressions.functions.aggregation import AGGREGATES, PICKS, ROW_AGGREGATES
@@ -37,7 +37,6 @@ from spark_cep.pattern.expressions.nodes import (
 )
 from spark_cep.pattern.expressions.problems import ExpressionError, TextProblem
 from spark_cep.pattern.expressions.values import type_rules as rules
-from spark_cep.pattern.expressions.values.time_texts import date_of, timestamp_of
 from spark_cep.pattern.several_types import AnyRecord
 from spark_cep.pattern.types import (
     BIGINT,
@@ -65,7 +64,6 @@ _OF_ONE_TYPE = (
     " inputs in `events`"
 )
 _OVER_CONDITIONS = frozenset({"AND", "OR", "NOT", "IS TRUE", "IS FALSE"})
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _OVER_COMPARABLE = COMPARISONS | {"IN", "BETWEEN"}
 
 
@@ -358,10 +356,10 @@ class Typing:
         """Compare two operands; the problem says how to write the one that is text."""
         pairs = ((left, right), (right, left))
         texts = [(node, other) for (kind, node), (other, _) in pairs if kind == STRING]
-        hints = [_of_type(node, other) for node, other in texts]
+        hints = [written_as(node, other) for node, other in texts]
         fits = self._comparable(left[0], right[0], span, next(filter(None, hints), None))
         for node, other in texts if not fits else ():
-            written = _constant(node, other)
+            written = constant_of(node, other)
             if written is not None:
                 self.constants[self.problems[-1]] = node.span, written
         return fits
@@ -382,33 +380,6 @@ class Typing:
             shown = ", ".join(dict.fromkeys(map(str, kinds)))
             return self._refuse(f"these types do not go together: {shown}", span)
         return common
-
-
-def _of_type(node: Node, kind: SqlType) -> str | None:
-    """Return how the text ``node`` is written as a value of type ``kind``: as a constant of it, or
-    cast."""
-    castable = rules.is_number(kind) or kind in (BOOLEAN, DATE, TIMESTAMP)
-    if isinstance(node, Column) and castable:
-        return f"the column is text: CAST({name(node.path)} AS {kind})"
-    if not isinstance(node, Literal) or not isinstance(node.value, str):
-        return None
-    if kind in (DATE, TIMESTAMP):
-        return f"{kind} '{node.value}'"
-    written = _constant(node, kind)
-    return None if written is None else f"without quotes: {written}"
-
-
-def _constant(node: Node, kind: SqlType) -> str | None:
-    """The text ``node`` as a constant of type ``kind``."""
-    if not isinstance(node, Literal) or not isinstance(node.value, str):
-        return None
-    times: dict[SqlType, Callable[[str], object]] = {DATE: date_of, TIMESTAMP: timestamp_of}
-    time = times.get(kind)
-    if time is not None:
-        return f"{kind} '{node.value}'" if time(node.value) is not None else None
-    is_number = rules.is_number(kind) and _NUMBER.fullmatch(node.value.strip())
-    is_truth = kind == BOOLEAN and node.value.strip().upper() in ("TRUE", "FALSE")
-    return node.value.strip() if is_number or is_truth else None
 
 
 def round_digits(node: Call) -> int:

@@ -52,4 +52,6 @@ INSTEAD: Mapping[str, str] = {
     "ALL_MATCH": "FORALL(array, x -> condition)",
     "LAG": "LAST(step.column), or in SQL PREV(column)",
     "LEAD": "in SQL NEXT(column)",
+    "PREV": "step.column or LAST(step.column), with `after: next` for the event directly before",
+    "NEXT": "a further step, with `after: next`",
 }

@@ -54,6 +54,7 @@ _KNOWN = (
     ("", r"\|(?!\|)", _SIGN, "write OR, or || to join texts"),
     (r"\bAS\s+", r"\w+", "{found} is not a type that CAST may name", CAST_TARGETS),
     (r"\bIS\s+(?:NOT\s+)?", "", "IS takes NULL, TRUE, FALSE or DISTINCT FROM", None),
+    (r"\bIN\s*", r"[A-Z_]\w*", "IN needs a list", "x IN ('a', 'b'); ARRAY_CONTAINS(array, x)"),
     (r"\bIN\s*", "", "IN needs a list", "x IN ('a', 'b')"),
     (r"\b(?P<word>INTERVAL)\s*", rf"(?={_USE})", "INTERVAL needs a number and a unit",
      f"{FORM}; {_BACKTICKS}"),

@@ -56,12 +56,12 @@ class RecordDecoder:
         name = writer.get("name", writer["type"])
         if wanted is not None and name != wanted:
             raise UndecodedError(f"its schema is {name}, not {wanted}")
-        return self._body(value, framed, writer, self._reader(name))
+        return self._body(framed, writer, self._reader(name))
 
     @staticmethod
-    def _body(value: bytes, framed: Framed, writer: Any, reader: Any) -> Any:
+    def _body(framed: Framed, writer: Any, reader: Any) -> Any:
         try:
-            return fastavro.schemaless_reader(BytesIO(value[framed.body_start :]), writer, reader)
+            return fastavro.schemaless_reader(BytesIO(framed.body), writer, reader)
         except Exception as error:  # fastavro raises many kinds, and anybody may write
             raise UndecodedError(f"{type(error).__name__}: {error}") from error
 

@@ -18,7 +18,7 @@ from spark_cep.pipeline.driver.checkpoint.clock_resets import newest_reset, writ
 from spark_cep.pipeline.driver.checkpoint.failures import failure
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, held
 from spark_cep.pipeline.driver.commands.state_report import stored_watermark
-from spark_cep.pipeline.driver.observe.event_time import time_text
+from spark_cep.pipeline.driver.observe.event_time import event_time_text
 from spark_cep.pipeline.spark.session import spark_session
 
 
@@ -70,8 +70,8 @@ def _reset(
         if to is None:
             return SetBack(watermark, None, written=False)
         raise ConfigurationError(
-            f"--to {time_text(to)}: the watermark is {time_text(watermark)}, and can only be set"
-            " back"
+            f"--to {event_time_text(to)}: the watermark is {event_time_text(watermark)}, and can"
+            " only be set back"
         )
     before = newest_reset(files, position)
     if before is not None and before.pending and before.to == wanted:

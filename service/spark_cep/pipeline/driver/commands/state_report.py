@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_cep.config import Settings
@@ -26,7 +26,7 @@ from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.spark.session import spark_session
 from spark_cep.pipeline.state.ascii_values import bytes_of
 from spark_cep.pipeline.state.entries import CHANGES
-from spark_cep.pipeline.state.key_group_labels import GROUP_SQL
+from spark_cep.pipeline.state.key_group_labels import MASK
 from spark_cep.pipeline.state.stored_group import RuleHeld, StoredGroup, earlier
 
 #: Of buckets that a Python worker gets together.
@@ -119,7 +119,7 @@ def read_state(
         return _read(session, location, position, key)
 
 
-def read_key(settings: Settings, key: str | None, spark: SparkSession | None = None) -> KeyReport:
+def read_key(settings: Settings, key: str | None, spark: SparkSession) -> KeyReport:
     """Read the partial matches of ``key`` alone, ``None`` for rules without key, as
     :func:`read_state`: of a large state one or two buckets are decoded.
 
@@ -128,8 +128,8 @@ def read_key(settings: Settings, key: str | None, spark: SparkSession | None = N
     with committed_state(settings, spark) as (session, location, position):
         assert position.committed is not None
         number = key_group(key, settings.state.key_groups)
-        variable = partial(_variable, session, location, position.committed)
-        of_group = F.expr(GROUP_SQL) == number
+        variable = partial(state_variable, session, location, position.committed)
+        of_group = key_group_of_label() == number
         found = variable("group").where(of_group).select(F.col("value.value").alias("state"))
         row = found.first()
         if row is None:
@@ -174,17 +174,23 @@ def committed_state(
             session.stop()
 
 
+def key_group_of_label() -> Column:
+    """The key group of a column ``label``. No text: Spark's parser takes half a second to load."""
+    return F.col("label").bitwiseAND(MASK).cast("int")
+
+
 def stored_watermark(spark: SparkSession, location: str, batch: int) -> int:
     """The watermark at the end of a committed batch, in milliseconds; all key groups have the same.
     Raises as :func:`read_state`."""
-    group = _variable(spark, location, batch, "group").select(F.col("value.value").alias("state"))
+    state = F.col("value.value").alias("state")
+    group = state_variable(spark, location, batch, "group").select(state)
     found = group.first()
     if found is None:
         raise StateError(f"{location}: the state is empty")
     return StoredGroup(bytes(found.state)).watermark
 
 
-def _variable(spark: SparkSession, location: str, batch: int, name: str) -> DataFrame:
+def state_variable(spark: SparkSession, location: str, batch: int, name: str) -> DataFrame:
     """A state variable as it was at the end of a batch."""
     options = {"path": location, "stateVarName": name, "batchId": str(batch)}
     state = spark.read.format("statestore").options(**options).load()
@@ -202,14 +208,14 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BYTES_TOGETHER))
 
     assert position.committed is not None
-    variable = partial(_variable, spark, location, position.committed)
+    variable = partial(state_variable, spark, location, position.committed)
     groups = variable("group").select(
-        F.expr(GROUP_SQL).alias("key_group"),
+        key_group_of_label().alias("key_group"),
         "partition_id",
         F.col("value.value").alias("state"),
     )
     entries = variable("entries").select(
-        F.expr(GROUP_SQL).alias("key_group"),
+        key_group_of_label().alias("key_group"),
         F.col("user_map_key.name").alias("name"),
         F.col("user_map_value.value").alias("bucket"),
     )

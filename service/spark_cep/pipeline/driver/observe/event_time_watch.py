@@ -14,7 +14,7 @@ from spark_cep.durations import format_duration
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.logs import logger
 from spark_cep.observability.metrics import Metrics
-from spark_cep.pipeline.driver.observe.event_time import time_text
+from spark_cep.pipeline.driver.observe.event_time import event_time_text
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.pipeline.wire.control import Partition
@@ -115,8 +115,8 @@ class EventTimeWatch:
                 f" {_rounded(unmoved)}{held}; it is moved by {self._moved_by()}"
             )
         return {
-            "watermark": time_text(known.watermark),
-            "newest_event": time_text(known.newest),
+            "watermark": event_time_text(known.watermark),
+            "newest_event": event_time_text(known.newest),
             "ahead_seconds": None if math.isnan(ahead) else round(ahead),
             "events_waiting": known.waiting,
             "stands_since": _clock_text(time.time() - unmoved) if stands else None,
@@ -163,7 +163,7 @@ class EventTimeWatch:
             ]
             _log.warning(
                 "watermark_ahead",
-                watermark=time_text(report.watermark),
+                watermark=event_time_text(report.watermark),
                 ahead_seconds=round(ahead),
                 partitions=partitions[:_MOST_PARTITIONS],
             )
@@ -179,8 +179,8 @@ class EventTimeWatch:
             "events_wait",
             events=known.waiting,
             stands_seconds=round(self._unmoved_seconds()),
-            newest=time_text(known.newest),
-            watermark=time_text(known.watermark),
+            newest=event_time_text(known.newest),
+            watermark=event_time_text(known.watermark),
             held_by=list(self._holding),
             moved_by=self._moved_by(),
         )

@@ -11,7 +11,7 @@ from spark_cep.observability import metric_names as names
 from spark_cep.observability.logs import bound, logger
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pattern.tree import PreviousVersion, Rule
-from spark_cep.pipeline.driver.observe.event_time import time_text
+from spark_cep.pipeline.driver.observe.event_time import event_time_text
 from spark_cep.pipeline.driver.observe.progress import BatchReport, begin_rules
 from spark_cep.pipeline.driver.rules.batch_rules import CompiledRules
 from spark_cep.pipeline.driver.rules.rule_log import LoggedRules
@@ -264,7 +264,7 @@ class RuleStatus:
             "fingerprint": fingerprint,
             "since_batch": since,
             "since_offsets": offsets,
-            "begins": time_text(self._beginning.get(version)),
+            "begins": event_time_text(self._beginning.get(version)),
             "partial_matches": self.live.get(version, 0),
         }
 

@@ -1,0 +1,83 @@
+"""``spark-cep watch``: a local page on which a running job is watched."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from spark_cep.cli.terminal import ConfigFile, out
+from spark_cep.config import load
+from spark_cep.errors import needs_extra
+
+
+def watch(
+    config: ConfigFile,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url",
+            help="The job's pages, as http://HOST:PORT; default: where the settings have them.",
+        ),
+    ] = None,
+    start: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="beginning|now|TIME|DURATION",
+            help="Results written from then on: ISO 8601, UTC; or so long ago, as '10 minutes'.",
+        ),
+    ] = "now",
+    allow_changes: Annotated[
+        bool,
+        typer.Option(
+            "--allow-changes",
+            help="Whoever reaches the page may add, pause and resume rules, with the rights of this"
+            " command.",
+        ),
+    ] = False,
+    host: Annotated[
+        str, typer.Option("--host", help="Listen at this address; others than this machine's own"
+                          " let its network use the page.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=0, max=65_535, help="Listen at this port; 0: any.")
+    ] = 8766,
+    show: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+) -> None:  # fmt: skip
+    """Watch a running job on a local page: records and results as they come, open partial matches
+    on the drawn automaton, throughput, lag and latency. Commits nothing; the checkpoint is read
+    with a Spark of its own, while a page is open."""
+    with needs_extra("play", "spark-cep watch"):
+        from spark_cep.watch.page.server import serve
+    from spark_cep.cli.job.tail_text import begin_of, text_line
+    from spark_cep.watch.job_watch import JobWatch
+    from spark_cep.watch.pages import pages_of
+    from spark_cep.watch.readers import Readers
+    from spark_cep.watch.roads import Roads
+    from spark_cep.watch.rule_changes import RuleChanges
+
+    settings = load(config)
+    model = JobWatch()
+    pages = pages_of(settings.observability, url)
+    roads = Roads(settings, pages, model, begin_of(start), partial(text_line, colour=False))
+    readers = Readers(
+        {
+            "records": roads.records,
+            "results": roads.results,
+            "pages": roads.job_pages,
+            "checkpoint": roads.checkpoint,
+        }
+    )
+
+    def ready(address: str) -> None:
+        out.print(f"{address}  (Ctrl-C ends it)", markup=False, highlight=False)
+
+    changes = RuleChanges(settings) if allow_changes else None
+    try:
+        serve(host, port, model, readers, changes, show=show, ready=ready)
+    finally:
+        roads.close()

@@ -1,0 +1,1 @@
+"""Protobuf: descriptors, their columns, and records to columns."""

@@ -1,0 +1,241 @@
+"""The reader of Protobuf records, and the format."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from google.protobuf.descriptor import Descriptor
+
+from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, Reason
+from spark_cep.codecs.protobuf.descriptors import MessageFiles
+from spark_cep.codecs.protobuf.loops import wire as ops
+from spark_cep.codecs.protobuf.message_values import MessageParser, misfits
+from spark_cep.codecs.protobuf.wire_layout import KnownMessages, WireLayout, wire_layout
+from spark_cep.codecs.protobuf.writers import Writer, differences, index_of
+from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.record_reader import RawRecord, Read, RecordFormat, RecordReader, Wanted
+from spark_cep.codecs.registry.framing import Framing, FramingError, message_framing
+from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.schema_ids import (
+    SchemaId,
+    ids_in,
+    in_order,
+    ranges_of,
+    schema_id_of,
+)
+from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED, SchemaLookup, UnknownIds
+from spark_cep.codecs.topic_numbers import TopicNumbers
+from spark_cep.columns.column_vectors import ColumnVectors
+from spark_cep.columns.vectors import Bytes
+from spark_cep.errors import (
+    SchemaError,
+    SchemaNotFoundError,
+    SparkCepError,
+    printable,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    # Its HTTP client takes a while to import, and these travel to each Python worker.
+    from spark_cep.codecs.registry.registry import Registry
+
+
+@dataclass(frozen=True)
+class ProtobufReader(RecordReader):
+    """Reads by the layout of each type, which is found by the schema and the index in front, or by
+    the topic."""
+
+    layout: WireLayout
+    known: KnownMessages
+    schemas: ProtobufFormat
+    unknown: UnknownIds
+
+    def read(self, topic: str, values: Bytes, headers: Bytes) -> Read:
+        """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        schemas = self.schemas
+        readable = [schemas.is_read(one, topic) for one in schemas.types]
+        number = schemas.unframed.number(topic)
+        return self.layout.read(
+            values, headers, self.known, np.array(readable, np.uint8), schemas.framing,
+            -1 if number is None else number,
+        )  # fmt: skip
+
+    def explain(self, record: RawRecord, fault: Fault, number: int) -> tuple[Reason, str]:
+        """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        body = record.value
+        if self.schemas.framing is Framing.REGISTRY:
+            try:
+                schema_id, index, body = message_framing(record.value, record.headers)
+            except FramingError as error:
+                return Reason.NOT_FRAMED, str(error)
+            match fault:
+                case Fault.UNKNOWN_SCHEMA:
+                    return Reason.UNKNOWN_SCHEMA_ID, self.unknown.explained(schema_id)
+                case Fault.UNREADABLE_SCHEMA:
+                    return Reason.UNREADABLE_SCHEMA, self.schemas.unreadable[schema_id]
+            if number < 0:
+                return Reason.UNDECODABLE, (
+                    f"the schema {schema_id} has no message with the index"
+                    f" {list(index) if index else 'that is in front of the body'}"
+                )
+        return self._body(body, fault, number)
+
+    def _body(self, body: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
+        parser = self.schemas.parsers[number]
+        try:
+            message = parser(body)
+        except ValueError:
+            return Reason.UNDECODABLE, (
+                f"the {len(body):,} bytes of the body are not a message {parser.name}, or a text in"
+                " it is not UTF-8"
+            )
+        if fault is Fault.BAD_VALUE:
+            why = next(misfits(message), "a number or a time is out of its column's range")
+            return Reason.VALUE_OUT_OF_RANGE, shortened(printable(why), LONGEST_DETAIL - 1)
+        return Reason.UNDECODABLE, f"a text of the message {parser.name} is not UTF-8"
+
+    def of_task(self, planned_at: int, schemas: str | None) -> ProtobufReader:
+        """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        if schemas is None:
+            lookup = self.schemas.lookup
+            unknown = UnknownIds(lookup, self.schemas.unknown_ids, planned_at)
+            return replace(self, unknown=unknown)
+        return replace(self, known=self.schemas.known_messages(ids_in(schemas)))
+
+    def new_schemas(self, records: Iterable[RawRecord]) -> Collection[str]:
+        """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
+        ids = Counter(message_framing(each.value, each.headers).schema for each in records)
+        return [str(each) for each in self.unknown.to_learn(ids)]
+
+
+@dataclass
+class ProtobufFormat(RecordFormat):
+    """Protobuf: the record types with the parser of each; the schemas of records as in
+    :class:`~spark_cep.codecs.registry.resolved_schemas.ResolvedSchemas`, of which fields are found
+    by the numbers that the types have. ``unframed``: of records without framing, the type of each
+    topic; ``patterns``: of topics that did not exist at the start, by type."""
+
+    types: tuple[EventType, ...]
+    parsers: tuple[MessageParser, ...]
+    framing: Framing = Framing.REGISTRY
+    writers: dict[SchemaId, tuple[Writer, ...]] = field(default_factory=dict)
+    unknown_ids: dict[SchemaId, int] = field(default_factory=dict)
+    unreadable: dict[SchemaId, str] = field(default_factory=dict)
+    unframed: TopicNumbers = field(default_factory=lambda: TopicNumbers({}))
+    lookup: SchemaLookup | None = None
+    registry: Registry | None = None
+
+    def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> ProtobufReader:
+        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
+        messages = [(each.files.message(each.name), each) for each in self.parsers]
+        layout = wire_layout(messages, wanted, vectors)
+        return ProtobufReader(layout, self.known_messages(self.ids), self, UnknownIds())
+
+    def is_read(self, one: EventType, topic: str) -> bool:
+        """Return whether a type is read in a topic, which may be a new one."""
+        everywhere = {each for t in self.types for each in t.topics}
+        return topic in one.topics or (topic not in everywhere and everywhere <= set(one.topics))
+
+    @property
+    def ids(self) -> frozenset[SchemaId]:
+        """The schema ids that are known."""
+        return frozenset({*self.writers, *self.unreadable})
+
+    def known_messages(self, ids: Collection[SchemaId]) -> KnownMessages:
+        """The messages of these schemas."""
+        numbers, guids = in_order(each for each in ids if each in self.ids)
+        first, messages = [0], list[tuple[int, int]]()
+        for each in (*numbers, *guids):
+            messages += [(one.index, one.type) for one in self.writers.get(each, ())]
+            first.append(len(messages))
+        halves = [(each.int >> 64, each.int & (1 << 64) - 1) for each in guids]
+        return KnownMessages(
+            np.array(numbers, np.int64),
+            np.array(halves, np.uint64).reshape(len(guids), 2),
+            np.array(first, np.int64),
+            np.array(messages, np.int64).reshape(-1, 2),
+        )
+
+    @property
+    def known(self) -> str:
+        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
+        return ranges_of(self.ids)
+
+    def snapshot(self) -> ProtobufFormat:
+        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
+        return replace(
+            self, writers=dict(self.writers), unknown_ids=dict(self.unknown_ids),
+            unreadable=dict(self.unreadable), registry=None,
+        )  # fmt: skip
+
+    def learn(self, schemas: Iterable[str]) -> list[str]:
+        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`; names are the ids' texts."""
+        numbers, guids = in_order(map(schema_id_of, schemas))
+        ids: list[SchemaId] = [*numbers, *guids]
+        assert self.registry is not None
+        self.ask(self.registry, ids)
+        return [str(each) for each in ids if each in self.unknown_ids]
+
+    def ask(self, registry: Registry, ids: Iterable[SchemaId]) -> None:
+        """Ask the registry for ``ids``; what it does not know is remembered as unknown, and what is
+        wrong with a schema as the reason why it cannot be read.
+
+        Raises RegistryError when the registry cannot be reached: nothing is decided then.
+        """
+        now = round(time.time() * 1000)
+        for schema_id in ids:
+            if isinstance(schema_id, int) and schema_id > LARGEST_REGISTERED:
+                self.unknown_ids[schema_id] = now
+                continue
+            try:
+                self.writers[schema_id] = self._readable(registry, schema_id)
+            except SchemaNotFoundError:
+                self.unknown_ids[schema_id] = now
+                continue
+            except SchemaError as error:
+                self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
+            self.unknown_ids.pop(schema_id, None)
+
+    def _readable(self, registry: Registry, schema_id: SchemaId) -> tuple[Writer, ...]:
+        """The messages of a schema. Raises SchemaError for whatever it fails in, RegistryError
+        where the registry does not answer."""
+        try:
+            return tuple(self._writers(schema_id, registry.get_messages(schema_id)))
+        except SparkCepError:
+            raise
+        except Exception as error:
+            # Whoever may register schemas must not be able to end a job with one.
+            raise SchemaError(
+                f"schema {schema_id} cannot be used: {type(error).__name__}: {error}"
+            ) from error
+
+    def _writers(self, schema_id: SchemaId, files: MessageFiles) -> Iterator[Writer]:
+        """The messages of a schema. Raises SchemaError where one is not what it is read as."""
+        names: Mapping[str, int] = {one.name: one.number for one in self.types}
+        for index, message in files.messages():
+            number = names.get(message.full_name, -1)
+            if number >= 0 and (problems := differences(message, self._message(number))):
+                raise SchemaError(
+                    f"schema {schema_id}: {message.full_name} cannot be read as that of input"
+                    f" {self.types[number].input}: {'; '.join(problems)}"
+                )
+            key = index_of(index)
+            if key is not None:
+                yield Writer(key, number)
+
+    def _message(self, number: int) -> Descriptor:
+        parser = self.parsers[number]
+        return parser.files.message(parser.name)
+
+
+def prepare() -> None:
+    """Compile the loops with a batch without records, or load what was compiled before."""
+    nothing = Bytes.of(())
+    reader = ProtobufFormat((), ()).reader((), ColumnVectors())
+    reader.read("", nothing, nothing)
+    assert ops.READ == Fault.NONE

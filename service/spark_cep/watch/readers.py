@@ -1,0 +1,79 @@
+"""Threads that read what open pages show: one for each road, whatever the number of pages."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Final
+
+from spark_cep.errors import SparkCepError, printable_lines
+
+Read = Callable[[], float]
+"""Reads once; returns the seconds until it should again."""
+Road = Callable[[], AbstractContextManager[Read]]
+"""Opens what is read."""
+_IDLE_SECONDS: Final = 30.0
+_AGAIN_SECONDS: Final = 3.0
+_LOOK_SECONDS: Final = 0.2
+_END_SECONDS: Final = 5.0
+
+
+class Readers:
+    """Follows roads while pages are open. ``notes``: by road, why it cannot be followed now."""
+
+    def __init__(
+        self, roads: Mapping[str, Road], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.notes: dict[str, str] = {}
+        self._clock = clock
+        self._ended = threading.Event()
+        self._asked: float | None = None
+        self._threads = [
+            threading.Thread(target=self._follow, args=each, name=f"watch-{each[0]}", daemon=True)
+            for each in roads.items()
+        ]
+
+    def start(self) -> None:
+        """Start the threads, which wait until a page is open."""
+        for each in self._threads:
+            each.start()
+
+    def ask(self) -> None:
+        """Note that a page is open. One that has not asked for half a minute is closed."""
+        self._asked = self._clock()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._ended.set()
+        for each in self._threads:
+            if each.is_alive():
+                each.join(_END_SECONDS)
+
+    @property
+    def _is_asked(self) -> bool:
+        if self._ended.is_set() or self._asked is None:
+            return False
+        return self._clock() - self._asked < _IDLE_SECONDS
+
+    def _follow(self, name: str, road: Road) -> None:
+        while not self._ended.wait(_LOOK_SECONDS):
+            if self._is_asked:
+                self._read(name, road)
+
+    def _read(self, name: str, road: Road) -> None:
+        try:
+            with road() as read:
+                while self._is_asked:
+                    seconds = read()
+                    self.notes.pop(name, None)
+                    self._ended.wait(seconds)
+        except SparkCepError as error:
+            self._failed(name, str(error))
+        except Exception as error:  # noqa: BLE001  clients raise all kinds, and the page goes on
+            self._failed(name, f"{type(error).__name__}: {error}")
+
+    def _failed(self, name: str, why: str) -> None:
+        self.notes[name] = printable_lines(why)
+        self._ended.wait(_AGAIN_SECONDS)
