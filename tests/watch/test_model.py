@@ -52,12 +52,13 @@ def test_the_trend() -> None:
     trend.add(0, Figures(records=0, latency={1.0: 5, 2.0: 5, math.inf: 5}))
     trend.add(1, Figures(records=100, lag=7, latency={1.0: 5, 2.0: 5, math.inf: 5}))
     trend.add(10, Figures(records=100, latency={1.0: 5, 2.0: 7, math.inf: 7}))
-    trend.add(20, Figures(records=50))
-    first, second, third, fourth = trend.points
+    trend.add(20, Figures(records=50, batches={1.0: 4, math.inf: 4}))
+    trend.add(21, Figures(records=50, batches={1.0: 6, math.inf: 6}))
+    first, second, third, fourth, fifth = trend.points
     assert (first.rate, first.median) == (0, None)
     assert (second.rate, second.lag, second.median) == (100, 7, None)
     assert (third.rate, third.median, third.percentile_95) == (0, 1.5, 1.95)
-    assert fourth.rate == 0
+    assert (fourth.rate, fourth.batch, fifth.batch) == (0, None, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +68,11 @@ def test_the_trend() -> None:
         ({1.0: 0, math.inf: 0}, 0.5, None),
         ({1.0: 10, 2.0: 10, math.inf: 10}, 0.5, 0.5),
         ({1.0: 5, 2.0: 10, math.inf: 10}, 0.75, 1.5),
-        ({1.0: 1, 2.0: 2, math.inf: 10}, 0.95, 2.0),
+        ({1.0: 1, 2.0: 2, math.inf: 10}, 0.95, None),
     ],
 )
 def test_quantiles(counts: dict[float, float], share: float, wanted: float | None) -> None:
-    """In between as Prometheus has it; behind the last bound, that bound."""
+    """In between as Prometheus has it; behind the last bound it is not known."""
     assert quantile(counts, share) == wanted
 
 

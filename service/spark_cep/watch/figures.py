@@ -22,7 +22,8 @@ _MOST_POINTS: Final = 600
 @dataclass
 class Figures:
     """The state of a job by its metrics; by rule: matches, timeouts, partial matches. ``latency``:
-    of how many matches the decision took so many seconds or less."""
+    of how many matches the decision took so many seconds or less; ``batches``: how many batches
+    did."""
 
     records: float = 0
     lag: float = 0
@@ -33,6 +34,7 @@ class Figures:
     timeouts: Counter[str] = field(default_factory=Counter)
     open: Counter[str] = field(default_factory=Counter)
     latency: dict[float, float] = field(default_factory=dict)
+    batches: dict[float, float] = field(default_factory=dict)
 
 
 def read_figures(families: Iterable[Metric]) -> Figures:
@@ -50,6 +52,10 @@ def read_figures(families: Iterable[Metric]) -> Figures:
         names.LATE_EVENTS.name: "late",
         names.DEAD_LETTERS.name: "dead_letters",
     }
+    buckets = {
+        f"{names.DECISION_LATENCY.name}_bucket": found.latency,
+        f"{names.BATCH_DURATION.name}_bucket": found.batches,
+    }
     for family in families:
         for sample in family.samples:
             if sample.name in by_rule:
@@ -59,21 +65,23 @@ def read_figures(families: Iterable[Metric]) -> Figures:
                 setattr(found, name, getattr(found, name) + sample.value)
             elif sample.name == names.WATERMARK.name and not math.isnan(sample.value):
                 found.watermark = sample.value or None
-            elif sample.name == f"{names.DECISION_LATENCY.name}_bucket":
-                found.latency[float(sample.labels["le"])] = sample.value
+            elif sample.name in buckets:
+                buckets[sample.name][float(sample.labels["le"])] = sample.value
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
     """Figures at a time, in seconds: records read a second, records not read yet, and the median
-    and 95th percentile of the time that decisions took, ``None`` where there was no match."""
+    and 95th percentile of the time that decisions took, and the median of batches; ``None`` where
+    there was none, or it took longer than the largest bucket."""
 
     time: float
     rate: float
     lag: float
     median: float | None
     percentile_95: float | None
+    batch: float | None
 
 
 class Trend:
@@ -99,15 +107,21 @@ class Trend:
             (each for each in self._read if time - each[0] <= _RATE_SECONDS), self._read[-1]
         )
         rate = (figures.records - was.records) / (time - before) if time > before else 0.0
-        first = self._read[0][1].latency
-        new = {most: count - first.get(most, 0) for most, count in figures.latency.items()}
-        at = quantile(new, 0.5), quantile(new, 0.95)
+        first = self._read[0][1]
+        new = _new(figures.latency, first.latency)
+        batch = quantile(_new(figures.batches, first.batches), 0.5)
+        at = quantile(new, 0.5), quantile(new, 0.95), batch
         self._points.append(TrendPoint(time, rate, figures.lag, *at))
+
+
+def _new(now: Mapping[float, float], before: Mapping[float, float]) -> dict[float, float]:
+    return {most: count - before.get(most, 0) for most, count in now.items()}
 
 
 def quantile(counts: Mapping[float, float], share: float) -> float | None:
     """The value below which a ``share`` of observations is, of which so many are at most each
-    value: in between as Prometheus' histogram_quantile has it; ``None`` without any."""
+    value: in between as Prometheus' histogram_quantile has it; ``None`` without any, and behind the
+    last bound."""
     bounds = sorted(counts)
     total = counts[bounds[-1]] if bounds else 0
     if total <= 0:
@@ -116,8 +130,8 @@ def quantile(counts: Mapping[float, float], share: float) -> float | None:
     for bound in bounds:
         if counts[bound] >= wanted:
             if math.isinf(bound):
-                return lower
+                return None
             part = (wanted - before) / (counts[bound] - before)
             return lower + (bound - lower) * part
         lower, before = bound, counts[bound]
-    return lower
+    return None

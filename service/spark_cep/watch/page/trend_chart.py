@@ -44,7 +44,7 @@ class TrendChart:
         text = {"color": colours.TEXT[self._dark], "fontSize": 11}
         line = {"lineStyle": {"color": colours.GRID[self._dark]}}
         title = text | {"fontWeight": 500}
-        names = ("records/s", "lag, records", "latency, s (dotted: 95 %)")
+        names = ("records/s", "lag, records", "latency, s (dotted: 95 %; grey: batch)")
         places = range(len(names))
         return {
             "animation": False,
@@ -69,6 +69,7 @@ class TrendChart:
             "series": [
                 self._line(0, "rate", colours.OPEN, fill=True),
                 self._line(1, "lag", colours.TIMEOUT, fill=True),
+                self._line(2, "batch", colours.EVENT),
                 self._line(2, "median", colours.MATCH),
                 self._line(2, "percentile_95", colours.MATCH, dotted=True),
             ],
