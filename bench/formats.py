@@ -23,8 +23,8 @@ from bench.side import Side
 from bench.testbed import TestBed, Topic
 from bench.throughput import runs_of, warm_up_events
 
-_IN_JSON = {"inputs": {"events": {"format": "json"}}}
-_ALL_IN_JSON = {**_IN_JSON, "outputs": {"format": "json"}}
+_IN_JSON: dict[str, dict[str, Any]] = {"inputs": {"events": {"format": "json"}}}
+_ALL_IN_JSON: dict[str, dict[str, Any]] = {**_IN_JSON, "outputs": {"format": "json"}}
 #: What JSON is to reach of Avro's events per second.
 _TARGET = 0.5
 

@@ -227,8 +227,10 @@ def _merged(sections: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str
     found = dict(sections)
     for name, value in changed.items():
         before = found.get(name)
-        both = isinstance(before, Mapping) and isinstance(value, Mapping)
-        found[name] = _merged(before, value) if both else value
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            found[name] = _merged(before, value)
+        else:
+            found[name] = value
     return found
 
 

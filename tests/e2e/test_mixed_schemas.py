@@ -160,7 +160,7 @@ def outputs(new_scenario: Callable[[], Scenario]) -> Outputs:
     message = compiled_text(PROTO, "messages", {}).message_class("e2e.Message")
     bodies = [message(id="p", ts=at(n), tags=["a"] * n).SerializeToString() for n in range(3)]
     end = message(id="end", ts=at(1000)).SerializeToString()
-    header = [(VALUE_HEADER, in_front)]
+    header: list[tuple[str, str | bytes | None]] = [(VALUE_HEADER, in_front)]
     scenario.send(
         "messages",
         Sent(in_front + bodies[0]),

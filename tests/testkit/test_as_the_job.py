@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pattern.document.loading import load_rules
@@ -78,7 +79,7 @@ def of_job(rules: str, known: Mapping[str, AvroSchema], events: Sequence[Sent]) 
         EventType(n, FULL[name], name, known[name], (FULL[name],), KAFKA_TIMESTAMP, "auto")
         for name, n in numbers.items()
     )
-    writers: dict[int, tuple[WriterSchema, ...]] = {
+    writers: dict[SchemaId, tuple[WriterSchema, ...]] = {
         1 + n: (WriterSchema(1 + n, known[name], None, n),) for name, n in numbers.items()
     }
     records = []

@@ -97,7 +97,8 @@ def some_event(random: Random) -> Any:
     """A message in which any field may be missing."""
 
     def positive(bits: int) -> int:
-        return random.choice([0, 1, 300, 2**bits - 1])
+        largest: int = 2**bits - 1
+        return random.choice([0, 1, 300, largest])
 
     def time() -> dict[str, int]:
         return {

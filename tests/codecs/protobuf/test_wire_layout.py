@@ -140,7 +140,9 @@ def test_damage_is_a_fault_where_protobuf_finds_it(seed: int) -> None:
     random = Random(seed)
     bodies = [damaged(random, some_event(random).SerializeToString()) for _ in range(150)]
     faults, rows = Reading(COLUMNS).read(bodies)
-    simple = [path for path in COLUMNS if path in (("kind",), ("n",), ("place", "city"), ("at",))]
+    simple: list[Path] = [
+        path for path in COLUMNS if path in (("kind",), ("n",), ("place", "city"), ("at",))
+    ]
     few, _ = Reading(simple).read(bodies)
     for body, fault, row, fault_of_few in zip(bodies, faults, rows, few, strict=True):
         try:

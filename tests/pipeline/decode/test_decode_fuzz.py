@@ -27,6 +27,7 @@ from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import OF_RECORDS, Fault
 from spark_cep.codecs.registry.framing import FramingError, frame, prefixed
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions
@@ -114,7 +115,7 @@ def damaged(random: Random) -> bytes:
 def catalogue() -> ResolvedSchemas:
     """Two writers, one that nests without end, of one record type."""
     event = EventType(0, "events", "e2e.Event", READER, ("t",), "ts", "auto")
-    writers: dict[int, tuple[WriterSchema, ...]] = {
+    writers: dict[SchemaId, tuple[WriterSchema, ...]] = {
         number: (WriterSchema(number, schema, None, 0),) for number, schema in SCHEMAS.items()
     }
     return ResolvedSchemas((event,), writers)
@@ -149,9 +150,10 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
 def schema_id(value: bytes) -> int:
     """The id in front, or -1."""
     try:
-        return prefixed(value).schema
+        found = prefixed(value).schema
     except FramingError:
         return -1
+    return found if isinstance(found, int) else -1
 
 
 def as_written(value: bytes) -> dict[str, Any] | None:

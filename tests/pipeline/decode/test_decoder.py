@@ -25,6 +25,7 @@ from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame, prefixed
 from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.columns.loops.byte_loops import copy_bytes
 from spark_cep.columns.loops.text_hash import place_hashes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
@@ -153,7 +154,7 @@ def catalogue_of(
             EventType(1, "payments", "t.Payment", reader, tuple(payments), "at", "seconds")
         )
     second = 1 if payments else None
-    writers: dict[int, tuple[WriterSchema, ...]] = {
+    writers: dict[SchemaId, tuple[WriterSchema, ...]] = {
         PAYMENT: (WriterSchema(PAYMENT, payment, None, second),),
         STRANGER: (WriterSchema(STRANGER, parse(json.dumps(schemas.STRANGER), "?"), None, None),),
     }
@@ -212,6 +213,7 @@ def values(random: Random, catalogue: ResolvedSchemas, count: int) -> list[bytes
     found: list[bytes | None] = []
     for _ in range(count):
         schema_id = random.choice([*catalogue.writers, 1, 1, 1])
+        assert isinstance(schema_id, int)
         found.append(schemas.written(random, schema_id, catalogue.writers[schema_id][0].schema))
     return found
 

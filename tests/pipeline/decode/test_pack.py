@@ -19,6 +19,7 @@ from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.codecs.registry.schema_lookup import MOST_ASKED
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.model import Coordinates, DeadLetter
@@ -74,7 +75,7 @@ class AsTheyAre:
         return [], table, self.failures
 
 
-def packer(decoder: Any, asked: Any = None, unknown: dict[int, int] | None = None) -> Packer:
+def packer(decoder: Any, asked: Any = None, unknown: dict[SchemaId, int] | None = None) -> Packer:
     """For one partitioning."""
     schemas = ResolvedSchemas((), unknown_ids=unknown or {}, lookup=asked or lookup())
     decoder.reader = schemas.reader([], ColumnVectors())
@@ -238,7 +239,7 @@ def test_ids_without_schema_are_dead_letters_and_end_nothing() -> None:
 def test_an_id_with_a_schema_ends_the_batch() -> None:
     """The plan must be built again for it; what the driver found out before counts for 30 s."""
     told = TaskProperties(100_000, None)
-    unknown = {7: 70_001, 8: 70_000}
+    unknown: dict[SchemaId, int] = {7: 70_001, 8: 70_000}
     with pytest.raises(NewSchemasError) as raised:
         list(run(packer(AsTheyAre(), lookup(6, 7, 8), unknown), [of_ids(5, 6, 7, 8)], told))
     assert schemas_in(str(raised.value)) == ("6", "8")

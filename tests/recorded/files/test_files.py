@@ -81,7 +81,8 @@ def test_a_bad_line_is_a_dead_letter(
     ended = ["ts:millis"] if name.endswith("csv") else []
     found, letters = run(open_events([], [str(file)], None, [schema], ended))
     assert len(found.outputs.matches) == 3
-    (letter,) = [*letters, *found.outputs.dead_letters]
+    letters += found.outputs.dead_letters
+    (letter,) = letters
     assert letter.at == Coordinates(str(file), 0, 7)
     assert why in letter.detail
     assert letter.record_value == text.strip().encode()
@@ -269,7 +270,7 @@ def test_json_lines_beside_other_files(tmp_path: Path, schema: str) -> None:
     FORMS["jsonl"](tmp_path / "others+0+0.jsonl", EVENTS[1::2])
     found, letters = run(open_events([], [str(tmp_path)], None, [schema]))
     assert letters == found.outputs.dead_letters == []
-    assert sorted(match.key for match in found.outputs.matches) == ["ann 0", "ann 1", "ann 2"]
+    assert {match.key for match in found.outputs.matches} == {"ann 0", "ann 1", "ann 2"}
     FORMS["jsonl"](tmp_path / "logins+0+99.jsonl", EVENTS)
     with pytest.raises(ConfigurationError, match="files of the topic logins are read as"):
         open_events([], [str(tmp_path)], None, [schema])

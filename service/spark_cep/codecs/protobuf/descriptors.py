@@ -46,7 +46,7 @@ class MessageFiles:
     def messages(self) -> Iterator[tuple[tuple[int, ...], Descriptor]]:
         """The messages of the file and their indexes, those in other messages behind these."""
         pool, name = _pool(self.data)
-        waiting = [
+        waiting: list[tuple[tuple[int, ...], Descriptor]] = [
             ((place,), each)
             for place, each in enumerate(pool.FindFileByName(name).message_types_by_name.values())
         ]

@@ -132,7 +132,7 @@ class _MessageColumns:
         return "int" if field.type in _INTS else "long"
 
     def _enum(self, field: FieldDescriptor) -> Node:
-        name = field.enum_type.full_name
+        name: str = field.enum_type.full_name
         if name in self._known:
             return name
         self._known[name] = True

@@ -150,8 +150,9 @@ class ProtobufFormat(RecordFormat):
         """The messages of these schemas."""
         numbers, guids = in_order(each for each in ids if each in self.ids)
         first, messages = [0], list[tuple[int, int]]()
-        for each in (*numbers, *guids):
-            messages += [(one.index, one.type) for one in self.writers.get(each, ())]
+        wanted: list[SchemaId] = [*numbers, *guids]
+        for each in wanted:
+            messages += [(one.message, one.type) for one in self.writers.get(each, ())]
             first.append(len(messages))
         halves = [(each.int >> 64, each.int & (1 << 64) - 1) for each in guids]
         return KnownMessages(

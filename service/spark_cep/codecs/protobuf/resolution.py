@@ -104,7 +104,7 @@ def _files(
     ids: set[int] = set()
     subjects: list[str] = []
     given = settings.registry
-    if source.framing == Framing.REGISTRY and registry is not None and given is not None:
+    if Framing(source.framing) is Framing.REGISTRY and registry is not None and given is not None:
         strategy = given.subject_name_strategy
         subjects = [*dict.fromkeys(subjects_of(name, source, strategy, topics))]
         for subject in subjects:

@@ -333,7 +333,7 @@ class _MessageLayout:
         self.parses = True
         row[ops.READER] = self._out.reader(MessageValue(self._parser, path))
 
-    def _oneofs(self, message: Descriptor, made: Mapping[int, int]) -> None:
+    def _oneofs(self, message: Descriptor, made: dict[int, int]) -> None:
         out = self._out
         for oneof in message.oneofs:
             of = [field.number for field in oneof.fields]

@@ -22,10 +22,10 @@ _ALIKE = (
 
 
 class WriterMessage(NamedTuple):
-    """A message of a schema: its index, as one number, and the number of the type that it is read
-    as (-1: of none)."""
+    """A ``message`` of a schema, by its index as one number, and the number of the type that it is
+    read as (-1: of none)."""
 
-    index: int
+    message: int
     type: int
 
 

@@ -175,5 +175,6 @@ def _layouts(
         branches = 1 + max(writer.branch or 0 for writer in writers)
         return out.union([of.get(branch, out.not_read) for branch in range(branches)])
 
-    programs = [[program(each, read) for each in (*ids, *guids)] for read in readable]
+    together: list[SchemaId] = [*ids, *guids]
+    programs = [[program(each, read) for each in together] for read in readable]
     return out.written(ids, programs, guids)

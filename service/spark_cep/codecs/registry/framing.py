@@ -200,11 +200,11 @@ def _schema(framing: bytes) -> SchemaId:
 
 
 class MessageFraming(NamedTuple):
-    """The schema that wrote a value in Protobuf, the index of the message in it (``None``: there is
+    """The schema that wrote a value in Protobuf, the index of its ``message`` (``None``: there is
     none that makes sense), and the body."""
 
     schema: SchemaId
-    index: tuple[int, ...] | None
+    message: tuple[int, ...] | None
     body: bytes
 
 

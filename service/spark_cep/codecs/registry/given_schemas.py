@@ -40,7 +40,7 @@ def given_schemas(
         readers[name] = records_read(source, [reader])
         if not readers[name]:
             raise SchemaError(f"input {name}: {file} has no record {source.record!r}")
-        if source.framing == Framing.NONE:
+        if Framing(source.framing) is Framing.NONE:
             written[number] = reader
             numbers |= dict.fromkeys(source.topics_of(topics), number)
             if source.topic_pattern is not None:
@@ -59,12 +59,12 @@ def given_schemas(
         unframed=TopicNumbers(numbers, tuple(patterns)),
     )
     schemas.ask(_Given(written), written)
-    for schema, why in schemas.unreadable.items():
-        raise SchemaError(f"{written[schema].origin} cannot be used: {why}")
-    for schema, writers in schemas.writers.items():
+    for schema_id, why in schemas.unreadable.items():
+        raise SchemaError(f"{written[schema_id].origin} cannot be used: {why}")
+    for schema_id, writers in schemas.writers.items():
         if all(each.type is None for each in writers):
             known = ", ".join(each.name for each in schemas.types)
-            raise SchemaError(f"{written[schema].origin}: has no record that is read as {known}")
+            raise SchemaError(f"{written[schema_id].origin}: has no record that is read as {known}")
     return schemas
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from spark_cep.observability.metric_names import STAGES
 from spark_cep.observability.traces import TraceSpan, TraceWriter, Value, new_trace
-from spark_cep.pipeline.driver.observe.event_time import time_text
+from spark_cep.pipeline.driver.observe.event_time import event_time_text
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.observe.query_progress import PHASES, WHOLE
 from spark_cep.pipeline.wire.reports import Count
@@ -110,7 +110,7 @@ def _phases(
 def _attributes(report: BatchReport) -> dict[str, Value]:
     found: dict[str, Value] = {"spark_cep.batch": report.batch}
     found |= {f"spark_cep.{name}": report.total(count) for name, count in _COUNTS.items()}
-    watermark = time_text(report.watermark)
+    watermark = event_time_text(report.watermark)
     if watermark is not None:
         found["spark_cep.watermark"] = watermark
     return found
