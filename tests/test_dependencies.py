@@ -19,6 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 BROUGHT = {
     "py4j": "pyspark", "llvmlite": "numba", "pydantic-core": "pydantic", "fastapi": "nicegui",
     "markdown2": "nicegui", "starlette": "nicegui", "uvicorn": "nicegui",
+    "opentelemetry-api": "opentelemetry-sdk",
 }  # fmt: skip
 #: Required, and imported by others alone, or by a name in a string.
 NOT_IMPORTED = {
@@ -46,7 +47,15 @@ EXTRAS = {
         )
     },
     "fmt": {"spark_cep/cli/authoring/formatting.py"},
+    "otel": {"spark_cep/observability/traces.py"},
     "lsp": {"spark_cep/language_server/protocol.py", "spark_cep/language_server/server.py"},
+}
+
+#: Packages that several distributions share, by the distribution that a module comes from.
+SHARED = {
+    "opentelemetry.exporter": "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry.sdk": "opentelemetry-sdk",
+    "opentelemetry.": "opentelemetry-api",
 }
 
 #: Extras for people at their own desks, which no image has and `all` does not name.
@@ -81,9 +90,11 @@ def imported() -> dict[str, set[str]]:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names = [node.module]
-            for top in {name.partition(".")[0] for name in names}:
+            for name in names:
+                top = name.partition(".")[0]
                 if top not in sys.stdlib_module_names and top != "spark_cep":
-                    (distribution,) = set(distributions[top])
+                    shared = [of for prefix, of in SHARED.items() if name.startswith(prefix)]
+                    (distribution,) = shared[:1] or set(distributions[top])
                     module = path.relative_to(SERVICE).as_posix()
                     found.setdefault(_name(distribution), set()).add(module)
     return found

@@ -21,9 +21,9 @@ from bench.outputs import committed_messages
 from bench.soak.stream import ALLOWED_DISORDER_MS, INPUT, SCHEMA, Fate, Stream
 from spark_cep.codecs.output.fields import Contract
 from spark_cep.codecs.output.schemas import schema_text
-from spark_cep.codecs.output.values import output_value
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan
+from spark_cep.matcher.findings.output_values import output_value
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.model import Match, Timeout
 from spark_cep.pattern.types import record_type

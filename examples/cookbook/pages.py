@@ -16,8 +16,9 @@ from typing import Final
 from examples.cookbook.pictures import drawing, mark, picture
 from examples.cookbook.recipe import COOKBOOK, GROUPS, Recipe, recipes
 from examples.cookbook.stories import outcome_in_words, story
-from spark_cep.cases.document.values import instant_text, plain
+from spark_cep.cases.document.values import plain
 from spark_cep.cases.running.found import micros_of
+from spark_cep.event_times import instant_text
 
 ROOT: Final = COOKBOOK.parents[1]
 PAGES: Final = ROOT / "docs" / "cookbook"

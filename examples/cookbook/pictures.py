@@ -11,8 +11,8 @@ import subprocess
 from hashlib import sha256
 from pathlib import Path
 
-from spark_cep.cli.explaining import rules_to_explain, written
-from spark_cep.cli.forms import RuleForm
+from spark_cep.cli.authoring.explaining import rules_to_explain, written
+from spark_cep.cli.authoring.forms import RuleForm
 
 
 def drawing(rule: Path) -> str:

@@ -29,8 +29,7 @@ def story(outcome: CaseOutcome) -> Iterator[str]:
     for event in run.events:
         values = [FoundResult.text(event.values.get(name)) for name in names]
         shown = ["" if value == "null" else value for value in values]
-        since = relative(micros_of(event.time), run.start)
-        yield _row(["0 s" if since == "0 ms" else since, str(run.written(event)), *shown])
+        yield _row([relative(micros_of(event.time), run.start), str(run.written(event)), *shown])
     yield ""
     yield from _results(run)
 

@@ -4,6 +4,7 @@ are refused in _refusals.tpl, so nothing is overwritten in silence.
 */}}
 {{- define "spark-cep.config" -}}
 {{- $config := deepCopy .Values.config -}}
+{{- if not (dig "registry" "url" "" $config) }}{{ $_ := unset $config "registry" }}{{ end -}}
 {{- $driver := printf "%s-driver.%s.svc" (include "spark-cep.fullname" .) .Release.Namespace -}}
 {{- $conf := dict "spark.driver.memory" .Values.driver.memory -}}
 {{- $spark := dict "app_name" (include "spark-cep.fullname" .) -}}
@@ -44,6 +45,15 @@ are refused in _refusals.tpl, so nothing is overwritten in silence.
   "spark" $spark -}}
 {{- if include "spark-cep.rulesAreFiles" . }}{{ $_ := set $made "rules" (dict "folder" "/etc/spark-cep/rules") }}{{ end -}}
 {{- toYaml (mergeOverwrite $made $config) -}}
+{{- end -}}
+
+{{/* Not empty where schemas come from the registry, or go there. */}}
+{{- define "spark-cep.needsRegistry" -}}
+{{- $avro := ne (dig "outputs" "format" "avro" .Values.config) "json" -}}
+{{- range .Values.config.inputs -}}
+{{- if not (and (eq (toString .format) "json") (dig "reader_schema" "file" "" .)) }}{{ $avro = true }}{{ end -}}
+{{- end -}}
+{{- ternary "yes" "" $avro -}}
 {{- end -}}
 
 {{/* Not empty where rules are files, and so come from a ConfigMap. */}}

@@ -70,6 +70,12 @@ app.kubernetes.io/component: executor
 {{- default (printf "checkpoint-%s-0" (include "spark-cep.fullname" .)) .Values.checkpoint.persistence.existingClaim -}}
 {{- end -}}
 
+{{/* The beginning of the job's transactional ids; topics of `helm test` begin with it, too. */}}
+{{- define "spark-cep.transactionPrefix" -}}
+{{- $prefix := dig "outputs" "transactional_id_prefix" "" .Values.config -}}
+{{- ternary $prefix (include "spark-cep.fullname" .) (and (kindIs "string" $prefix) (not (empty $prefix))) -}}
+{{- end -}}
+
 {{/* HTTPS or HTTP, as the pages of the service are. */}}
 {{- define "spark-cep.scheme" -}}
 {{- ternary "HTTPS" "HTTP" (not (empty (dig "observability" "ssl_certificate_file" "" .Values.config))) -}}

@@ -22,8 +22,8 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- if not $config.inputs -}}
 {{- fail "config.inputs is empty; at least one input is needed, as {logins: {topics: [logins], event_time: ts}}" -}}
 {{- end -}}
-{{- if not (dig "registry" "url" "" $config) -}}
-{{- fail "config.registry.url is empty; the schema registry is needed, as http://registry:8081" -}}
+{{- if and (not (dig "registry" "url" "" $config)) (include "spark-cep.needsRegistry" .) -}}
+{{- fail "config.registry.url is empty; the schema registry is needed, as http://registry:8081; without one every input has format: json and a reader_schema.file, and outputs has format: json" -}}
 {{- end -}}
 {{- $owned := list
   (list "state" "checkpoint" "checkpoint.persistence or checkpoint.uri")

@@ -51,7 +51,7 @@ class TakenEvent(NamedTuple):
 class Match:
     """A complete match. ``time`` is that of the event that completed it, or the deadline for
     absence. ``steps``: events per step name, in the order taken; steps without events are left
-    out."""
+    out. ``annotations``: those of its rule, filled in; ``None`` where the rule has none."""
 
     match_id: str
     rule_id: str
@@ -61,6 +61,7 @@ class Match:
     time: int
     steps: Mapping[str, Sequence[TakenEvent]]
     measures: Mapping[str, Any] = field(default_factory=dict)
+    annotations: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Timeout:
     steps: Mapping[str, Sequence[TakenEvent]]
     measures: Mapping[str, Any] = field(default_factory=dict)
     events_omitted: int = 0
+    annotations: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

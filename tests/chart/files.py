@@ -16,7 +16,9 @@ CHART = ROOT / "helm"
 ALERTS = [CHART / "alerts" / name for name in ("release.yaml", "spark-cep.yaml")]
 ALERT_TESTS = CHART / "alerts" / "spark-cep.test.yaml"
 DASHBOARD = CHART / "dashboards" / "spark-cep.json"
-VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
+EXAMPLE = ROOT / "examples" / "kubernetes" / "values.yaml"
+VALUES = [*sorted((CHART / "ci").glob("*-values.yaml")), EXAMPLE]
+PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
 
 def tool(name: str) -> str:
@@ -28,10 +30,11 @@ def tool(name: str) -> str:
     return found
 
 
-def render(values: Path, release: str = "demo") -> list[dict[str, Any]]:
-    """All manifests that the chart makes of a file of values."""
+def render(*values: Path, release: str = "demo") -> list[dict[str, Any]]:
+    """All manifests that the chart makes of files of values, the last of which wins."""
+    options = [word for each in values for word in ("--values", each)]
     made = subprocess.run(
-        [tool("helm"), "template", release, CHART, "--namespace", "cep", "--values", values],
+        [tool("helm"), "template", release, CHART, "--namespace", "cep", *options],
         check=True,
         capture_output=True,
         text=True,

@@ -14,7 +14,7 @@ from spark_cep import __version__
 from spark_cep.config import Settings, load
 from spark_cep.config.reference import with_settings
 from spark_cep.rules.sources.folder import read_rules
-from tests.chart.files import CHART, VALUES, one, render
+from tests.chart.files import CHART, EXAMPLE, PRESETS, ROOT, VALUES, one, render
 
 MOUNTED = "/etc/spark-cep"
 
@@ -66,6 +66,36 @@ def test_the_settings_are_taken(values: Path, tmp_path: Path) -> None:
         service = one(manifests, "Service", f"{_name(manifests)}-driver")
         assert conf["spark.driver.host"] == f"{service['metadata']['name']}.cep.svc"
         assert service["spec"]["selector"].items() <= _pod_labels(manifests).items()
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.name)
+def test_presets_fit_together(preset: Path, tmp_path: Path) -> None:
+    """A preset and a file of values are all that a job needs; each core has a state partition."""
+    manifests = render(preset, EXAMPLE)
+    settings = _settings(manifests, tmp_path)
+    executors = settings.spark.executors
+    if settings.spark.master.startswith("k8s://"):
+        cores = executors.count * executors.cores
+    else:
+        cores = int(settings.spark.master.removeprefix("local[").split(",")[0])
+    assert cores == settings.state.state_partitions
+    driver = one(manifests, "StatefulSet", _name(manifests))
+    limits = driver["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    assert f"| {limits['memory'].removesuffix('Gi')} GiB" in _row(preset.name)
+
+
+def test_the_page_has_the_example() -> None:
+    """docs/kubernetes.md shows the file as it is, and it has at most twenty lines."""
+    page, text = (ROOT / "docs" / "kubernetes.md").read_text("utf-8"), EXAMPLE.read_text("utf-8")
+    assert f"```yaml\n{text}```" in page
+    assert len(text.splitlines()) <= 20
+
+
+def _row(preset: str) -> str:
+    """The row of a preset in docs/kubernetes.md."""
+    page = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith(f"| `presets/{preset}`"))
+    return row
 
 
 def _pod_labels(manifests: list[dict[str, Any]]) -> dict[str, str]:

@@ -14,9 +14,10 @@ from typing import Any, ClassVar, NamedTuple, cast
 import fastavro
 from confluent_kafka import Message
 
-from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType
-from spark_cep.codecs.output.fields import Record as TableRecord
+from spark_cep.codecs.output.fields import RECORDS, Contract
 from spark_cep.codecs.output.outputs import KIND_HEADER
+from spark_cep.codecs.output.record_shape import FieldType
+from spark_cep.codecs.output.record_shape import Record as TableRecord
 from spark_cep.codecs.output.schemas import schema_text
 from tests.kafka_access import KafkaAccess
 

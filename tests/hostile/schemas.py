@@ -122,6 +122,7 @@ def _checked(random: Random, reader: AvroSchema, writers: Mapping[int, Any]) -> 
 
 def _bodies(random: Random, schemas: ResolvedSchemas) -> Iterator[_Body]:
     for schema_id, (writer, *_) in schemas.writers.items():
+        assert isinstance(schema_id, int)
         for _ in range(BODIES):
             try:
                 body = some_body(random, writer.schema)
@@ -131,6 +132,7 @@ def _bodies(random: Random, schemas: ResolvedSchemas) -> Iterator[_Body]:
             whole = damaged(random, frame(schema_id, body))
             yield _Body(schema_id, whole[5:], sound=False)
     for schema_id in schemas.unreadable:
+        assert isinstance(schema_id, int)
         yield _Body(schema_id, random.randbytes(20), sound=False)
 
 

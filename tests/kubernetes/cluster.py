@@ -109,11 +109,13 @@ class Cluster:
                     raise
                 time.sleep(0.2)
 
-    def helm(self, *arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def helm(
+        self, *arguments: str | Path, check: bool = True, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run helm against the cluster."""
         done = subprocess.run(
             [HELM, *arguments, "--kubeconfig", self.kubeconfig],
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True, text=True, timeout=300, check=False, cwd=cwd,
         )  # fmt: skip
         assert done.returncode == 0 or not check, done.stderr
         return done

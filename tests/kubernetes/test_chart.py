@@ -3,6 +3,8 @@ may do what the job needs and no more."""
 
 from __future__ import annotations
 
+import re
+import shlex
 import uuid
 
 import pytest
@@ -36,6 +38,48 @@ def test_the_pod_is_admitted(api: Cluster, release: str, request: pytest.Fixture
     assert pod["spec"]["serviceAccountName"] in {each["metadata"]["name"] for each in accounts}
     # Nobody starts it; it was not refused.
     assert pod["status"]["phase"] == "Pending"
+
+
+def test_the_pod_of_helm_test_is_admitted(api: Cluster, local: str) -> None:
+    """By the same profile, and with it the objects of the release that it mounts are there."""
+    made = api.helm(
+        "template", "cep", CHART, "--namespace", local, "--values", LOCAL,
+        "--show-only", "templates/tests/connection.yaml",
+    ).stdout  # fmt: skip
+    pod = api.request(f"/api/v1/namespaces/{local}/pods?dryRun=All", yaml.safe_load(made))
+    assert [each["name"] for each in pod["spec"]["containers"]] == ["rules", "ready", "match"]
+    for volume in pod["spec"]["volumes"]:
+        if "configMap" in volume:
+            api.request(f"/api/v1/namespaces/{local}/configmaps/{volume['configMap']['name']}")
+
+
+def test_the_commands_of_the_page(api: Cluster) -> None:
+    """Those of docs/kubernetes.md that install, upgrade and roll back a release, in order; but
+    for the one with monitors, whose kinds are not installed here."""
+    page = (CHART.parent / "docs" / "kubernetes.md").read_text("utf-8").replace("\\\n", "")
+    commands = [
+        shlex.split(line)[1:]
+        for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+        for line in block.splitlines()
+        if re.match(r"helm (install|upgrade|history|rollback) ", line)
+    ]
+    ran = [command for command in commands if not any("metrics." in word for word in command)]
+    assert [command[0] for command in ran] == [
+        "install", "upgrade", "upgrade", "history", "rollback",
+    ]  # fmt: skip
+    for command in ran:
+        api.helm(*command, cwd=CHART.parent)
+        if command[0] == "install":
+            before = stateful_set(api, "cep")["spec"]["template"]
+        if "image.tag=0.1.1" in command:
+            (container,) = stateful_set(api, "cep")["spec"]["template"]["spec"]["containers"]
+            assert container["image"] == "spark-cep:0.1.1"
+    assert stateful_set(api, "cep")["spec"]["template"] == before
+    registry = (CHART.parent / "examples" / "kubernetes" / "registry.yaml").read_text("utf-8")
+    api.namespace("kafka")
+    for made in yaml.safe_load_all(registry):
+        group = "/api/v1" if made["apiVersion"] == "v1" else f"/apis/{made['apiVersion']}"
+        api.request(f"{group}/namespaces/kafka/{made['kind'].lower()}s?dryRun=All", made)
 
 
 def test_the_checkpoint_has_a_claim(api: Cluster, local: str) -> None:

@@ -233,3 +233,20 @@ def test_a_call_that_java_does_not_hear_is_no_line() -> None:
     logging.getLogger().warning("of somebody else")
     (line,) = lines(out)
     assert line["message"] == "of somebody else"
+
+
+def test_levels_by_logger() -> None:
+    """A logger and those below it have a level of their own, until logging is set up again."""
+    for levels, shown in (
+        ({"spark_cep.rules": "debug", "org.apache.spark": "error", "py4j": "info"}, "acf"),
+        ({}, "bce"),
+    ):
+        out = io.StringIO()
+        configure("info", "json", out, levels)  # type: ignore[arg-type]  # levels, as texts
+        logger("spark_cep.rules.sources").debug("a")
+        logging.getLogger("org.apache.spark.sql").warning("b")
+        logger("spark_cep.other").info("c")
+        logger("spark_cep.other").debug("d")
+        logging.getLogger("py4j").warning("e" if not levels else "f")
+        told = [line.get("message", line["event"]) for line in lines(out)]
+        assert told == list(shown)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.metrics import Metrics
@@ -167,3 +168,24 @@ def test_values_of_closed_labels() -> None:
     """One that is not in the table is refused, by name."""
     with pytest.raises(ValueError, match=r"found stage 'addBatch'; allowed: source, decode, pack"):
         Metrics().observe(names.STAGE_DURATION, 1, stage="addBatch")
+
+
+def test_exemplars_lead_to_a_batch() -> None:
+    """In the OpenMetrics format alone: of a counter, and of the buckets that were observed with
+    one; the last one counts."""
+    metrics = Metrics()
+    for batch in ("6", "7"):
+        metrics.increment(names.MATCHES, 2, {"batch": batch}, rule="r")
+        metrics.observe(names.MATCH_LATENCY, 1.5, 3, {"batch": batch, "trace_id": "ab"})
+    metrics.observe(names.MATCH_LATENCY, 7.0)
+    text = openmetrics.generate_latest(metrics.registry).decode()
+    shown = {
+        line.split(" # ")[0]: line.split(" # ")[1].rsplit(" ", 1)[0]
+        for line in text.splitlines()
+        if " # {" in line
+    }
+    assert shown == {
+        'spark_cep_matches_total{rule="r"} 4.0': '{batch="7"} 2.0',
+        'spark_cep_match_latency_seconds_bucket{le="2.0"} 6.0': '{batch="7",trace_id="ab"} 1.5',
+    }
+    assert b" # {" not in generate_latest(metrics.registry)

@@ -12,7 +12,7 @@ from spark_cep.play.view import Fate
 from spark_cep.watch.tokens import DrawnRule, Numbering, OpenToken
 
 RULE = (
-    Pattern.begin("fail").where("kind = 'a'").times("2+").followed_by("ok").where("kind = 'b'")
+    Pattern.begin("fail").where("kind = 'a'").times_or_more(2).followed_by("ok").where("kind = 'b'")
     .within("1 minute").rule("r", key="user")
 )  # fmt: skip
 DRAWN = {("r", 1): DrawnRule("r", 1, drawing_of(RULE), compile_rule(RULE).steps, "")}

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from spark_cep.backtest.replay import ReplayedBatch
 from spark_cep.backtest.unpaired import NEW, OLD, Compared, Unpaired, plain
-from spark_cep.codecs.output.values import output_value
 from spark_cep.compiler.explain.difference import difference
 from spark_cep.match_ids import match_id
+from spark_cep.matcher.findings.output_values import output_value
 from spark_cep.model import Match, Timeout
 from spark_cep.rules.rule_set import RuleSet
 

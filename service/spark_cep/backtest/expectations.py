@@ -22,7 +22,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from spark_cep.backtest.replay import ReplayedBatch
-from spark_cep.codecs.output.values import output_value
 from spark_cep.documents.model_errors import Explainer
 from spark_cep.documents.nearest import instead
 from spark_cep.documents.places import Path as Place
@@ -31,6 +30,7 @@ from spark_cep.documents.shapes import Form, Shape
 from spark_cep.documents.values import contradiction, refused
 from spark_cep.errors import ConfigurationError, Problem, rendered
 from spark_cep.event_times import instant_us, time_text
+from spark_cep.matcher.findings.output_values import output_value
 from spark_cep.model import Match, Timeout
 from spark_cep.rules.rule_set import RuleSet
 

@@ -12,7 +12,8 @@ from typing import Any, cast
 import pyarrow as pa
 
 from spark_cep.backtest.replay import ReplayedBatch
-from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, OutputField, Record
+from spark_cep.codecs.output.fields import RECORDS, Contract
+from spark_cep.codecs.output.record_shape import FieldType, OutputField, Record
 from spark_cep.event_times import time_text
 
 _LATE = Record(

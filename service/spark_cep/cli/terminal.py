@@ -84,7 +84,7 @@ def configure_logs(observability: Observability) -> None:
         level = "debug"
     elif verbosity.get() is Verbosity.QUIET:
         level = "error" if level == "error" else "warning"
-    configure(level, observability.log_format)
+    configure(level, observability.log_format, levels=observability.log_levels)
 
 
 def note(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Which of some numbers a topic has, where its records do not say it."""
+"""Numbers of topics, for records that do not name their type."""
 
 from __future__ import annotations
 

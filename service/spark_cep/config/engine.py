@@ -3,10 +3,12 @@ logs."""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BeforeValidator,
     Field,
@@ -27,6 +29,7 @@ from spark_cep.config.quantities import (
     check_pair,
     setting,
 )
+from spark_cep.config.traces import Traces
 from spark_cep.documents.values import contradiction, refused
 
 LATEST, EARLIEST = -1, -2
@@ -68,6 +71,16 @@ def _offsets_of(topic: str, value: Any) -> dict[int, int]:
         raise contradiction(
             f"{topic}: allowed is a map from partitions to offsets, as {{0: 1200, 1: -2}}"
         ) from None
+
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+_LOGGER: Final = re.compile(r"[A-Za-z_][\w$-]*(\.[\w$-]+)*")
+
+
+def _logger_name(value: str) -> str:
+    if not _LOGGER.fullmatch(value):
+        raise refused("a logger, as spark_cep.rules or org.apache.spark.sql")
+    return value
 
 
 class Time(SettingsSection):
@@ -289,11 +302,20 @@ class Observability(SettingsSection):
     stall_limit: PositiveDuration = setting(
         300_000, "Without progress for so long, `/livez` fails."
     )
-    log_level: Literal["debug", "info", "warning", "error"] = setting(
-        "info", "Least severe messages that are written."
+    log_level: LogLevel = setting("info", "Least severe messages that are written.")
+    log_levels: Annotated[
+        dict[Annotated[str, AfterValidator(_logger_name)], LogLevel],
+        Shown("map of logger to level"),
+    ] = setting(
+        {},
+        "Other levels for some loggers and all below them, by the name that the line has as "
+        "`logger`: a module, a library, a Java class or package.",
     )
     log_format: Literal["auto", "json", "console"] = setting(
         "auto", "JSON lines, or text for people; `auto`: text on a terminal."
+    )
+    traces: Traces | None = setting(
+        None, "Traces of batches, for a collector of OpenTelemetry; absent: none."
     )
 
     @property

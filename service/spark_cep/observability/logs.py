@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, Literal, TextIO
 
 import structlog
@@ -41,8 +42,9 @@ _QUIET: Final = (
 )
 """Loggers of others that say too much below a warning."""
 
-_SILENT: Final = ("py4j.clientserver",)
-"""Loggers of others whose errors are logged elsewhere, too: what a batch raises, by Spark."""
+_SILENT: Final = ("py4j.clientserver", "opentelemetry")
+"""Loggers of others whose errors are logged elsewhere, too: what a batch raises, by Spark; a
+collector that takes no traces, by ``traces``."""
 
 EVENT_NAME: Final = "event_name"
 """The extra by which a record of Python's logging says which event it is."""
@@ -62,6 +64,9 @@ _RESERVED: Final = ("thread", "exception")
 _PROCESS: Final[dict[str, str]] = {}
 """What is bound for all threads."""
 
+_LEVELS: Final[list[str]] = []
+"""Loggers that were given a level of their own."""
+
 _OWN_KEYS: Final = frozenset({"_record", "_from_structlog", "_logger", "_name"})
 
 
@@ -72,9 +77,13 @@ def _told_once(record: logging.LogRecord) -> bool:
 
 
 def configure(
-    level: Level = "info", log_format: Format = "auto", stream: TextIO | None = None
+    level: Level = "info",
+    log_format: Format = "auto",
+    stream: TextIO | None = None,
+    levels: Mapping[str, Level] = MappingProxyType({}),
 ) -> None:
-    """Set up all logging of the process; call it once, first. Calling it again replaces it."""
+    """Set up all logging of the process; call it once, first. Calling it again replaces it.
+    ``levels``: those of some loggers and all below them, in place of ``level``."""
     out = sys.stdout if stream is None else stream
     for_people = log_format == "console" or (log_format == "auto" and out.isatty())
     shared: list[Processor] = [
@@ -109,6 +118,12 @@ def configure(
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     for name in _SILENT:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    for name in _LEVELS:
+        if name not in (*_QUIET, *_SILENT):
+            logging.getLogger(name).setLevel(logging.NOTSET)
+    for name, its_level in levels.items():
+        logging.getLogger(name).setLevel(its_level.upper())
+    _LEVELS[:] = levels
     logging.captureWarnings(capture=True)
     structlog.configure(
         processors=[

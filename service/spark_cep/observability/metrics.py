@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, product
@@ -23,6 +24,7 @@ import prometheus_client
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from spark_cep.observability.metric_names import METRICS, Counter, Gauge, Histogram, Metric
 
@@ -50,13 +52,22 @@ class Metrics:
         for metric in METRICS:
             self._create(metric)
 
-    def increment(self, metric: Counter, amount: float = 1, **labels: str) -> None:
-        """Add to a counter; 0 makes the series visible."""
+    def increment(
+        self,
+        metric: Counter,
+        amount: float = 1,
+        exemplar: Mapping[str, str] | None = None,
+        /,
+        **labels: str,
+    ) -> None:
+        """Add to a counter; 0 makes the series visible. ``exemplar``: labels of an example."""
         if amount < 0 or not math.isfinite(amount):
             raise ValueError(f"{metric.name} only goes up, not by {amount}")
         values = self._values(metric, labels)
         counter = self._counters[metric]
-        (counter.labels(*values) if values else counter).inc(amount)
+        (counter.labels(*values) if values else counter).inc(
+            amount, None if exemplar is None else dict(exemplar)
+        )
 
     def set(self, metric: Gauge, value: float, **labels: str) -> None:
         """Set a gauge that has no label ``rule``."""
@@ -72,9 +83,17 @@ class Metrics:
         self._values(metric, {})
         self._gauges[metric].set_function(value)
 
-    def observe(self, metric: Histogram, value: float, count: int = 1, **labels: str) -> None:
-        """Add ``count`` equal observations to a histogram."""
-        self._histograms[metric].add(self._values(metric, labels), value, count)
+    def observe(
+        self,
+        metric: Histogram,
+        value: float,
+        count: int = 1,
+        exemplar: Mapping[str, str] | None = None,
+        /,
+        **labels: str,
+    ) -> None:
+        """Add ``count`` equal observations to a histogram. ``exemplar``: labels of an example."""
+        self._histograms[metric].add(self._values(metric, labels), value, count, exemplar)
 
     def replace(self, metric: Gauge, samples: Mapping[tuple[str, ...], float]) -> None:
         """Give a gauge with labels all its series: values by label values, in the table's order.
@@ -160,17 +179,28 @@ class _Distribution(Collector):
         self._bounds: Final = metric.buckets
         self._lock: Final = threading.Lock()
         self._series: dict[tuple[str, ...], tuple[list[int], float]] = {}
+        #: The last example of each bucket that has one, by its labels and number.
+        self._examples: dict[tuple[tuple[str, ...], int], Exemplar] = {}
         if not metric.labels:
             self._series[()] = (self._nothing(), 0.0)
 
     def _nothing(self) -> list[int]:
         return [0] * (len(self._bounds) + 1)
 
-    def add(self, labels: tuple[str, ...], value: float, count: int) -> None:
+    def add(
+        self,
+        labels: tuple[str, ...],
+        value: float,
+        count: int,
+        exemplar: Mapping[str, str] | None = None,
+    ) -> None:
         with self._lock:
             counts, total = self._series.get(labels) or (self._nothing(), 0.0)
-            counts[bisect_left(self._bounds, value)] += count
+            bucket = bisect_left(self._bounds, value)
+            counts[bucket] += count
             self._series[labels] = (counts, total + value * count)
+            if exemplar is not None:
+                self._examples[labels, bucket] = Exemplar(dict(exemplar), value, time.time())
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         """For the registry."""
@@ -181,8 +211,14 @@ class _Distribution(Collector):
             series = [
                 (labels, [*counts], total) for labels, (counts, total) in self._series.items()
             ]
+            examples = {**self._examples}
         for labels, counts, total in series:
             bounds = [_text(bound) for bound in (*self._bounds, math.inf)]
             cumulated = [float(count) for count in accumulate(counts)]
-            family.add_metric(labels, list(zip(bounds, cumulated, strict=True)), total)
+            buckets = [
+                (bound, number, example) if example is not None else (bound, number)
+                for bucket, (bound, number) in enumerate(zip(bounds, cumulated, strict=True))
+                for example in (examples.get((labels, bucket)),)
+            ]
+            family.add_metric(labels, buckets, total)
         yield family

@@ -24,6 +24,9 @@ its Python process. It is the one place to scrape: what executors count comes wi
   process ended is counted by the next, which repeats it.
 - The label `rule` takes at most `observability.max_rule_labels` different values; the rules beyond
   are counted together as `other`.
+- In the OpenMetrics format, which Prometheus asks for, `spark_cep_matches_total` and the buckets
+  of the two latencies have exemplars: the number of the last `batch` that was counted there, as in
+  the log, and its `trace_id` where [traces](tracing.md) are on.
 - Values of `reason` are the [reasons of dead letters](output.md#reasons).
 
 | metric | kind | labels | meaning |

@@ -226,6 +226,7 @@ class Pattern:
         enabled: bool = True,
         mode: Literal["live", "shadow"] = "live",
         description: str = "",
+        annotations: Mapping[str, str] | None = None,
     ) -> Rule:
         """The rule of this pattern, as the YAML document with the same fields would give it.
 
@@ -248,6 +249,7 @@ class Pattern:
             enabled: ``False``: the rule is checked, and does not run.
             mode: ``"shadow"``: its results go to a topic of their own.
             description: Text for people.
+            annotations: Name to text with placeholders, which matches and timeouts carry.
 
         Raises:
             RuleSetError: The rule is refused; with every problem, by rule, step and field.
@@ -259,6 +261,7 @@ class Pattern:
             previous_version=previous_version,
             drain_limit=drain_limit,
             description=description or None,
+            annotations=annotations,
             enabled=None if enabled is True else enabled,
             mode=None if mode == "live" else mode,
             effective_from=effective_from,

@@ -159,7 +159,8 @@ class Rule:
     """One whole rule. ``events`` names inputs (empty: the only one); ``key`` empty: one global
     partition; ``effective_from_ms`` is event time in milliseconds since 1970 (UTC). Results of a
     ``shadow`` rule go to a topic of their own. ``drain_limit_ms``: how long the previous version
-    may drain, ``None`` for the default.
+    may drain, ``None`` for the default. ``annotations``: texts with placeholders by name
+    (:mod:`spark_cep.pattern.annotations`).
 
     A rule in SQL has its ``query`` in place of ``pattern``, ``after_match`` and ``emit``, which
     have their defaults; ``events``, ``key`` and ``within`` are those of the query."""
@@ -175,6 +176,7 @@ class Rule:
     limits: Limits = Limits()
     cooldown_ms: int | None = None
     description: str = ""
+    annotations: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     enabled: bool = True
     shadow: bool = False
     effective_from_ms: int | None = None

@@ -42,7 +42,7 @@ class OpenToken:
 _Events = tuple[tuple[int, Coordinates], ...]
 
 
-class _Known(NamedTuple):
+class _KnownPartial(NamedTuple):
     """A partial match of the reading before."""
 
     events: _Events
@@ -51,7 +51,7 @@ class _Known(NamedTuple):
 
 
 #: Of one rule: by key and first event.
-_Readings = Mapping[tuple[str | None, Coordinates], Sequence[_Known]]
+_Readings = Mapping[tuple[str | None, Coordinates], Sequence[_KnownPartial]]
 
 
 class Numbering:
@@ -85,7 +85,7 @@ class Numbering:
     ) -> Iterator[OpenToken]:
         before = self._known.get(fingerprint, {})
         used: set[int] = set()
-        now: dict[tuple[str | None, Coordinates], list[_Known]] = defaultdict(list)
+        now: dict[tuple[str | None, Coordinates], list[_KnownPartial]] = defaultdict(list)
         taken = {each.number for known in before.values() for each in known}
         free = (number for number in count(1) if number not in taken)
         # Those that have taken nothing are found first: what has parted from them is new.
@@ -96,7 +96,7 @@ class Numbering:
             parent = None if same is None or same.number == number else same.number
             used.add(number)
             moved = same is None or (same.events, same.places) != (events, places)
-            now[key, events[0][1]].append(_Known(events, places, number))
+            now[key, events[0][1]].append(_KnownPartial(events, places, number))
             token = DrawnPartial(
                 number, places, _fate(places, drawn), moved, parent, _held(events, drawn)
             )
@@ -104,7 +104,7 @@ class Numbering:
         self._known[fingerprint] = now
 
 
-def _longest(known: Sequence[_Known], events: _Events) -> _Known | None:
+def _longest(known: Sequence[_KnownPartial], events: _Events) -> _KnownPartial | None:
     """The one that had taken the most of these events, and no others."""
     begins = [each for each in known if events[: len(each.events)] == each.events]
     return max(begins, key=lambda each: len(each.events), default=None)

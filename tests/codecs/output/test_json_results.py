@@ -43,6 +43,7 @@ def test_a_match() -> None:
         "measures": {
             "n": 5, "x": 0.5, "nan": "NaN", "tags": ["a", None], "raw": "AQ==", "no": None,
         },
+        "annotations": None,
         "steps": [{"step": "s", "events": [{
             "topic": "logins", "partition": 3, "offset": 7, "time": "2026-01-01T12:00:00.000Z",
             "type": "t.Login", "columns": None, "payload": "AP8=",

@@ -475,7 +475,7 @@ def test_work_does_not_depend_on_batches(
     work: int,
 ) -> None:
     """A limit of work is met at the same rows, however these are cut, and in the reference."""
-    limits = RowPatternLimits(work=work)
+    limits = RowPatternLimits(rows=data.draw(st.sampled_from([2, 5, 10_000])), work=work)
     at_once, cut = Both(plan, limits), Both(plan, limits)
     now = 0
     rows: list[tuple[int, Event]] = []
@@ -509,6 +509,23 @@ def test_the_work_of_a_row_that_ends_very_many_matches_is_bounded(batch: int) ->
     matches = [each.first for each in found if isinstance(each, MatchFound)]
     assert matches == list(range(len(matches)))
     assert 80 < len(matches) == given_up.first < rows
+
+
+@pytest.mark.parametrize("batch", [1, 40, 500])
+def test_rows_searched_again_behind_too_many_are_work(batch: int) -> None:
+    """Behind an attempt that is given up for its rows, no more of them are searched again than the
+    work of a row allows."""
+    plan = _plan("MEASURES n AS m PATTERN ((A | B)+ C) DEFINE A AS n > 0, B AS n >= 0, C AS n < 0")
+    both = Both(plan, RowPatternLimits(rows=64, work=plan.program.width * 4 * 10))
+    given = [(0, both.event(number, {"n": 1})) for number in range(200)]
+    given += [(0, both.event(200, {"n": -1}))]
+    found: list[Result] = []
+    while given:
+        found += [each for _, each in both.advance(given[:batch], 200)]
+        del given[:batch]
+    assert [(type(each).__name__, getattr(each, "first", None)) for each in found] == [
+        ("GivenUp", 0), ("GivenUp", 55), ("GivenUp", 110), ("MatchFound", 165),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("batch", [1, 40, 500])

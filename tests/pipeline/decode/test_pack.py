@@ -238,7 +238,7 @@ def test_ids_without_schema_are_dead_letters_and_end_nothing() -> None:
 def test_an_id_with_a_schema_ends_the_batch() -> None:
     """The plan must be built again for it; what the driver found out before counts for 30 s."""
     told = TaskProperties(100_000, None)
-    unknown = {7: 70_001, 8: 70_000}
+    unknown: dict[SchemaId, int] = {7: 70_001, 8: 70_000}
     with pytest.raises(NewSchemasError) as raised:
         list(run(packer(AsTheyAre(), lookup(6, 7, 8), unknown), [of_ids(5, 6, 7, 8)], told))
     assert schemas_in(str(raised.value)) == ("6", "8")

@@ -21,7 +21,7 @@ from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_text
 from spark_cep.codecs.protobuf.message_columns import columns_of
 from spark_cep.codecs.protobuf.message_values import MessageParser
 from spark_cep.codecs.protobuf.reader import ProtobufFormat
-from spark_cep.codecs.protobuf.writers import Writer
+from spark_cep.codecs.protobuf.writers import WriterMessage
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, RecordFormat
 from spark_cep.codecs.registry.framing import frame
@@ -97,7 +97,7 @@ def protobuf_format() -> ProtobufFormat:
     schema = columns_of(proto_files().message("t.Event"), "event")
     types = (EventType(0, "events", "t.Event", schema, ("t",), "at", "millis"),)
     form = ProtobufFormat(types, (MessageParser(proto_files(), "t.Event"),))
-    form.writers[SCHEMA_ID] = (Writer(1, 0),)
+    form.writers[SCHEMA_ID] = (WriterMessage(1, 0),)
     return form
 
 

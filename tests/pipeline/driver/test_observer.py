@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -10,12 +11,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from spark_cep.config import OutputTopicNames, Settings
 from spark_cep.observability.health import Health
 from spark_cep.observability.metrics import Metrics
+from spark_cep.observability.traces import TraceWriter
 from spark_cep.pipeline.driver import observer as driver_observer
 from spark_cep.pipeline.driver.lifecycle.run import Run
+from spark_cep.pipeline.driver.observe.batch_traces import BatchTraces
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.wire.reports import Count, Counts, LostRecords, Report
@@ -188,3 +194,22 @@ def test_lost_records_are_told_once(
         "topic": "t", "partition": 0, "from_offset": 7, "to_offset": 1_461, "records": 1_455,
     }  # fmt: skip
     assert _value(metrics, "spark_cep_records_lost_total", topic="t") == 1_455
+
+
+def test_matches_lead_to_their_batch_and_its_trace(observer: Observer, metrics: Metrics) -> None:
+    """By exemplars; the trace is written when Spark has committed the batch, under that id."""
+    exporter = InMemorySpanExporter()
+    writer = TraceWriter(lambda: SimpleSpanProcessor(exporter), "logins", "abc")
+    _run(observer, 2)
+    observer.trace(BatchTraces(writer))
+    _run(observer, 3)
+    text = openmetrics.generate_latest(metrics.registry).decode()
+    counted = r'^spark_cep_matches_total{rule="abc"} 4.0 # ({.*?}) 2.0'
+    (line,) = re.findall(counted, text, re.MULTILINE)
+    (trace,) = re.findall(r'{batch="3",trace_id="([0-9a-f]{32})"}', line)
+    done = _progress(3, addBatch=100, triggerExecution=110)
+    observer._batch_committed({**done, "timestamp": "2026-01-01T12:00:00.000Z"})
+    root = exporter.get_finished_spans()[-1]
+    assert root.context is not None
+    assert (root.name, f"{root.context.trace_id:032x}") == ("batch", trace)
+    assert {**(root.attributes or {})}["spark_cep.matches"] == 2

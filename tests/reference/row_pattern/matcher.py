@@ -191,8 +191,13 @@ class RowPatternMatcher:
             after = attempt.start + max(1, seen // TRIED_AGAIN)
             if attempt.limit.endswith("threads") and seen * self._limits.threads > MOST_AGAIN:
                 after = attempt.next_row
+            behind = min(state.frontier + 1, state.end)
             if attempt.limit.endswith("work"):
-                after = max(after, min(state.frontier + 1, state.end))
+                after = max(after, behind)
+            elif self._runner.near:
+                left = max(0, self._limits.work - state.work)
+                after = max(after, behind - left // self._runner.span)
+                state.work += max(0, behind - after) * self._runner.span
         elif attempt.found is not None:
             return self._matched(state, attempt.start, attempt.found)
         elif attempt.dropped is not None:

@@ -119,7 +119,7 @@ def _explained(value: bytes, schema: AvroSchema, framing: Framing) -> tuple[Reas
 
 
 def _said(error: ValueError, text: str, framed: int) -> str:
-    """Where a text stops being JSON, behind ``framed`` bytes of the value."""
+    """The reason why a text is not JSON, and the byte; ``framed``: those before the text."""
     at = getattr(error, "pos", None)
     if at is None:
         return str(error)

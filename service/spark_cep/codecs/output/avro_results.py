@@ -14,11 +14,11 @@ from typing import Any, Literal
 import fastavro
 import numpy as np
 
-from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, Record
+from spark_cep.codecs.output.fields import RECORDS, Contract
 from spark_cep.codecs.output.loops import result_bytes as loops
+from spark_cep.codecs.output.record_shape import FieldType, Record
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
 from spark_cep.codecs.output.schemas import AVRO_TYPES, SCALARS, VALUE, schema_text
-from spark_cep.codecs.output.values import output_value
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import (
@@ -32,6 +32,7 @@ from spark_cep.columns.vectors import (
 )
 from spark_cep.errors import OutputError
 from spark_cep.matcher.findings.named_values import NamedValues, OfType
+from spark_cep.matcher.findings.output_values import output_value
 from spark_cep.pattern.types import BIGINT, BOOLEAN, INT
 
 _PARTS = {

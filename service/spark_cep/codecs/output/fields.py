@@ -8,103 +8,18 @@ an object, and of results that are columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import Enum
-from functools import cached_property
-from operator import attrgetter, itemgetter
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Literal
 
 from spark_cep.codecs.output.dead_letters import Reason
+from spark_cep.codecs.output.record_shape import FieldType, OutputField, Record
 from spark_cep.codecs.output.result_columns import Chosen
-from spark_cep.codecs.output.values import output_value
-from spark_cep.columns.compilation import I64
 from spark_cep.match_ids import row_id
 from spark_cep.matcher.findings.loops.listed_loop import LISTED_AT_EACH_END
-from spark_cep.matcher.findings.named_values import NamedValues
 
 Contract = Literal["match", "match-row", "timeout", "dead-letter"]
-#: Numbers of all rows, texts of all rows, values of all rows by name, or nothing in all of them.
-Column = I64 | Chosen | NamedValues | None
 
-
-class FieldType(Enum):
-    """The type of a field, by its name in the documentation."""
-
-    TEXT = "string"
-    OPTIONAL_TEXT = "string or null"
-    INT = "int"
-    LONG = "long"
-    TIME = "timestamp-millis"
-    FLAG = "boolean"
-    OPTIONAL_BYTES = "bytes or null"
-    VALUES = "map"
-    OPTIONAL_VALUES = "map or null"
-
-
-class OutputField(NamedTuple):
-    """A field of an output record. ``of`` takes its value from the result (from an item of the
-    field that holds this one), or is the path of attributes that leads to it; ``column`` gives
-    those of all results that are columns
-    (:class:`~spark_cep.codecs.output.result_columns.FieldColumns`). Without ``of`` the value is the
-    processing time. ``doc`` is a part of the schema, ``more`` of the documentation alone;
-    ``default``: for readers of records that lack the field, where its type has none."""
-
-    name: str
-    type: FieldType | Record
-    doc: str
-    of: str | Callable[[Any], Any] | None
-    column: Callable[[Any], Column] | None = None
-    more: str = ""
-    default: int | None = None
-
-
-@dataclass(frozen=True)
-class Record:
-    """A record with its fields in order; a field of this type is an array of such records."""
-
-    name: str
-    doc: str
-    fields: tuple[OutputField, ...]
-
-    @property
-    def items(self) -> Record | None:
-        """The records of which one field is an array, if there is one."""
-        return next((each.type for each in self.fields if isinstance(each.type, Record)), None)
-
-    @cached_property
-    def values(self) -> Callable[[Any, int], dict[str, Any]]:
-        """The fields of a result by name, given processing time in milliseconds."""
-        paths = {each.name: each.of for each in self.fields if isinstance(each.of, str)}
-        # Several at once, which takes half the time; of one path it would be no tuple.
-        names = tuple(paths) if len(paths) > 1 else ()
-        attributes = attrgetter(*paths.values()) if names else lambda _: ()
-        maps = tuple(f.name for f in self.fields if f.type in _MAPS)
-        calls = tuple(
-            (f.name, attrgetter(f.of) if isinstance(f.of, str) else f.of)
-            for f in self.fields
-            if f.of is not None and f.name not in names
-        )
-        items = tuple((f.name, f.type.values) for f in self.fields if isinstance(f.type, Record))
-        times = tuple(f.name for f in self.fields if f.of is None)
-
-        def values(result: Any, now: int) -> dict[str, Any]:
-            found = dict(zip(names, attributes(result), strict=False))
-            for name in maps:
-                if found[name] is not None:
-                    found[name] = {each: output_value(v) for each, v in found[name].items()}
-            for name, of in calls:
-                found[name] = of(result)
-            for name, each in items:
-                found[name] = [each(item, now) for item in found[name]]
-            for name in times:
-                found[name] = now
-            return found
-
-        return values
-
-
-_MAPS = (FieldType.VALUES, FieldType.OPTIONAL_VALUES)
 _TEXT, _TEXT_OR_NULL, _TIME = FieldType.TEXT, FieldType.OPTIONAL_TEXT, FieldType.TIME
 _INT, _LONG = FieldType.INT, FieldType.LONG
 _KEY_IN_UTF8 = "key in UTF-8 (none for a rule without a key); the headers"
@@ -190,6 +105,12 @@ _MEASURES = OutputField(
     "measures", FieldType.VALUES, f"The rule's measures by name. {_TRAVEL}", "measures",
     lambda c: c.measures,
 )  # fmt: skip
+_ANNOTATIONS = OutputField(
+    "annotations", FieldType.OPTIONAL_VALUES,
+    "The rule's annotations by name: texts, such as a link to a run-book, with values of this"
+    " record filled in; null where the rule has none.", "annotations", lambda c: c.annotations,
+    "[How they are written](rules.md#annotations).",
+)  # fmt: skip
 _STEPS = OutputField(
     "steps", _STEP_EVENTS, "The events taken, per step that has any, in the order of the steps.",
     lambda result: result.steps.items(),
@@ -219,6 +140,7 @@ RECORDS: Mapping[Contract, Record] = {
             ),
             _EMITTED_AT,
             _MEASURES,
+            _ANNOTATIONS,
             _STEPS,
         ),
     ),
@@ -259,6 +181,7 @@ RECORDS: Mapping[Contract, Record] = {
             ),
             _EMITTED_AT,
             _MEASURES,
+            _ANNOTATIONS,
             OutputField(
                 "steps",
                 _STEP_EVENTS,

@@ -1,7 +1,7 @@
 """Output records in JSON: one by one, or results that are columns, field by field.
 
 Times are ISO 8601 in UTC with milliseconds, bytes base64, and NaN and infinities texts, as in
-values that travel as text (:mod:`spark_cep.codecs.output.values`).
+values that travel as text (:mod:`spark_cep.matcher.findings.output_values`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, Record
+from spark_cep.codecs.output.fields import RECORDS, Contract
+from spark_cep.codecs.output.record_shape import FieldType, Record
 from spark_cep.codecs.output.result_columns import Chosen, FieldColumns
-from spark_cep.codecs.output.values import output_value
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes, reader
 from spark_cep.errors import OutputError
 from spark_cep.matcher.findings.named_values import NamedValues
+from spark_cep.matcher.findings.output_values import output_value, time_texts
 
 _WRONG = (ValueError, TypeError, OverflowError)
 _NULL = "null"
@@ -99,9 +100,7 @@ def _plain(value: Any) -> str:
 
 
 def _times(times: Sequence[int] | I64) -> list[str]:
-    moments = np.asarray(times, np.int64).view("datetime64[ms]")
-    texts: list[str] = np.datetime_as_string(moments, unit="ms").tolist()
-    return [f'"{text}Z"' for text in texts]
+    return [f'"{text}"' for text in time_texts(times)]
 
 
 def _objects(members: Sequence[Iterable[str]], count: int) -> list[str]:

@@ -21,6 +21,9 @@ from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.match_ids import PERSON, ROW_PERSON
 from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.findings.annotations import annotations_of_rows, measured
+from spark_cep.matcher.findings.named_values import NamedValues
+from spark_cep.matcher.findings.output_values import time_texts
 from spark_cep.matcher.findings.result_rows import ResultRows
 from spark_cep.matcher.findings.results import ResultKind, Results, step_names
 
@@ -133,6 +136,31 @@ class MatchColumns(FieldColumns):
             if payload is None
             else Chosen(payload, np.where(payload.nulls, -1, np.arange(len(payload))))
         )
+
+    @property
+    def annotations(self) -> NamedValues | None:
+        """The annotations of their rules, filled in."""
+        return annotations_of_rows(
+            [plan.rule.annotations for plan in self.plans], self.rule, self._texts
+        )
+
+    def _texts(self, name: str, rows: I64) -> list[str]:
+        """The texts of a field, or of a measure, in these rows."""
+        match name:
+            case "match_id":
+                return [self.ids.text(row) or "" for row in rows.tolist()]
+            case "rule_id":
+                return [self.rules[rule][0] for rule in self.rule[rows].tolist()]
+            case "rule_version":
+                return list(map(str, self.version[rows].tolist()))
+            case "key":
+                keys = [self.keys.text(key) or "" for key in range(len(self.keys))]
+                return ["" if key < 0 else keys[key] for key in self.key[rows].tolist()]
+            case "start":
+                return time_texts(self.start[rows])
+            case "time":
+                return time_texts(self.time[rows])
+        return measured(self.measures, name, rows)
 
     @cached_property
     def ids(self) -> Bytes:

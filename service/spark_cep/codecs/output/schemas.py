@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from spark_cep.codecs.output.fields import RECORDS, Contract, FieldType, OutputField, Record
+from spark_cep.codecs.output.fields import RECORDS, Contract
+from spark_cep.codecs.output.record_shape import FieldType, OutputField, Record
 
 SCALARS = ["null", "boolean", "long", "double", "string", "bytes"]
 #: One of the values of a map.

@@ -69,13 +69,13 @@ def wrapped(field: FieldDescriptor) -> FieldDescriptor | None:
 
 def columns_of(message: Descriptor, origin: str) -> AvroSchema:
     """The schema of a message. Raises SchemaError where it has no columns."""
-    node = _Columns().record(message, (message.full_name,))
+    node = _MessageColumns().record(message, (message.full_name,))
     if node is None or not isinstance(node, dict) or not node["fields"]:
         raise SchemaError(f"{origin}: the message {message.full_name} has no fields")
     return parse(node, origin)
 
 
-class _Columns:
+class _MessageColumns:
     def __init__(self) -> None:
         self._known: dict[str, bool] = {}
 

@@ -16,7 +16,7 @@ from spark_cep.codecs.protobuf.descriptors import MessageFiles
 from spark_cep.codecs.protobuf.loops import wire as ops
 from spark_cep.codecs.protobuf.message_values import MessageParser, misfits
 from spark_cep.codecs.protobuf.wire_layout import KnownMessages, WireLayout, wire_layout
-from spark_cep.codecs.protobuf.writers import Writer, differences, index_of
+from spark_cep.codecs.protobuf.writers import WriterMessage, differences, index_of
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, Read, RecordFormat, RecordReader, Wanted
 from spark_cep.codecs.registry.framing import Framing, FramingError, message_framing
@@ -123,7 +123,7 @@ class ProtobufFormat(RecordFormat):
     types: tuple[EventType, ...]
     parsers: tuple[MessageParser, ...]
     framing: Framing = Framing.REGISTRY
-    writers: dict[SchemaId, tuple[Writer, ...]] = field(default_factory=dict)
+    writers: dict[SchemaId, tuple[WriterMessage, ...]] = field(default_factory=dict)
     unknown_ids: dict[SchemaId, int] = field(default_factory=dict)
     unreadable: dict[SchemaId, str] = field(default_factory=dict)
     unframed: TopicNumbers = field(default_factory=lambda: TopicNumbers({}))
@@ -202,7 +202,7 @@ class ProtobufFormat(RecordFormat):
                 self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
             self.unknown_ids.pop(schema_id, None)
 
-    def _readable(self, registry: Registry, schema_id: SchemaId) -> tuple[Writer, ...]:
+    def _readable(self, registry: Registry, schema_id: SchemaId) -> tuple[WriterMessage, ...]:
         """The messages of a schema. Raises SchemaError for whatever it fails in, RegistryError
         where the registry does not answer."""
         try:
@@ -215,7 +215,7 @@ class ProtobufFormat(RecordFormat):
                 f"schema {schema_id} cannot be used: {type(error).__name__}: {error}"
             ) from error
 
-    def _writers(self, schema_id: SchemaId, files: MessageFiles) -> Iterator[Writer]:
+    def _writers(self, schema_id: SchemaId, files: MessageFiles) -> Iterator[WriterMessage]:
         """The messages of a schema. Raises SchemaError where one is not what it is read as."""
         names: Mapping[str, int] = {one.name: one.number for one in self.types}
         for index, message in files.messages():
@@ -227,7 +227,7 @@ class ProtobufFormat(RecordFormat):
                 )
             key = index_of(index)
             if key is not None:
-                yield Writer(key, number)
+                yield WriterMessage(key, number)
 
     def _message(self, number: int) -> Descriptor:
         parser = self.parsers[number]

@@ -55,7 +55,7 @@ Reader = Callable[[bytes], Any]
 
 @dataclass(frozen=True)
 class KnownMessages:
-    """Which messages schemas have. ``ids`` and ``guids`` as in
+    """The messages of schemas. ``ids`` and ``guids`` as in
     :class:`~spark_cep.codecs.avro.record_layout.Layouts`; ``first`` and ``messages`` as
     :func:`~spark_cep.codecs.protobuf.loops.wire.read_messages` takes them."""
 

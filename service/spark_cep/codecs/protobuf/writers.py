@@ -21,7 +21,7 @@ _ALIKE = (
 )
 
 
-class Writer(NamedTuple):
+class WriterMessage(NamedTuple):
     """A ``message`` of a schema, by its index as one number, and the number of the type that it is
     read as (-1: of none)."""
 

@@ -28,7 +28,7 @@ LARGEST_BODY = 64 << 20
 
 
 class Framing(StrEnum):
-    """What stands around bodies."""
+    """The framing of bodies: the bytes around them that name a schema."""
 
     REGISTRY = "registry"
     GLUE = "glue"
@@ -155,7 +155,7 @@ def of_glue(value: bytes) -> Framed:
 
 
 def decompressed(body: bytes) -> bytes:
-    """What zlib compressed; ``FramingError`` where it is damaged, or too large."""
+    """The bytes that zlib compressed; ``FramingError`` where it is damaged, or too large."""
     unpacking = zlib.decompressobj()
     try:
         found = unpacking.decompress(body, LARGEST_BODY)

@@ -56,6 +56,7 @@ def _lines(old: Rule, new: Rule) -> Iterator[str]:
     yield from _changed(
         "the cooldown is", _duration(old.cooldown_ms), _duration(new.cooldown_ms), "none"
     )
+    yield from _named("annotation", old.annotations, new.annotations)
     yield from _limits(old.limits, new.limits)
     if new.previous_version is not PreviousVersion.RESTART:
         yield f"partial matches of the version before: {new.previous_version.value}"

@@ -21,6 +21,7 @@ from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.errors import damaged_state
 from spark_cep.match_ids import match_id
 from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.findings.annotations import annotations_of_match
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.findings.named_values import NamedValues
 from spark_cep.model import Match, TakenEvent, Timeout
@@ -146,6 +147,10 @@ class Results:
             "measures": self.measures.row(row),
         }
         time = int(self.time[row])
+        if plan.rule.annotations:
+            common["annotations"] = annotations_of_match(
+                plan.rule.annotations, {**common, "time": time}
+            )
         if self.kind is ResultKind.MATCH:
             return Match(**common, time=time)
         matched, omitted = bool(self.already_matched[row]), int(self.omitted[row])

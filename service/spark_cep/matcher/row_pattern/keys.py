@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, I64, Table
-from spark_cep.columns.vectors import Bytes
+from spark_cep.columns.vectors import Bytes, Flags
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, Names
@@ -52,19 +52,26 @@ class RowPatternRules:
         """See :class:`~spark_cep.matcher.engine.Engine`."""
         parts = []
         for rule in self.rules:
-            mine = state.of_instances(state.instances["rule"] == rule.number)
+            mine = _read(state, state.instances["rule"] == rule.number)
             rows, bits = rule.rows(fresh)
             due = mine.instances["due"] <= watermark
             active = np.union1d(fresh.key[rows], mine.instances["key"][due])
             runs = np.isin(mine.instances["key"], active)
             parts.append(mine.of_instances(~runs))
             if len(active):
-                known = mine.of_instances(runs)
+                known = _read(mine, runs)
                 parts.append(
                     (yield from rule.advance(known, active, fresh, rows, bits, watermark, names))
                 )
         instances = instances_together(parts)
-        return instances.take(np.lexsort((instances.instances["rule"], instances.instances["key"])))
+        order = np.lexsort((instances.instances["rule"], instances.instances["key"]))
+        return instances if (np.diff(order) == 1).all() else instances.take(order)
+
+
+def _read(instances: RowPatternInstances, wanted: Flags) -> RowPatternInstances:
+    """Return the wanted instances, to be read alone: a copy of many rows takes long, so there is
+    none where all are wanted."""
+    return instances if wanted.all() else instances.of_instances(wanted)
 
 
 class _Rule:

@@ -137,6 +137,8 @@ class RowPatternLoopRun:
         # A bit for each instruction before a row; of the rows a power of two, so that theirs are
         # found without a division.
         words = instructions // 64 + 1
+        # As many nodes again as the key with most of them has.
+        nodes = max(1024, 4 * instructions, 2 * int(keys["nodes"].max(initial=0)))
         window = _power(min(longest, max(2, _MOST_TRIED // words)))
         # Of conditions that say the same of each attempt, one thread at most is at a LABEL.
         labels = int((program.instructions["code"] == tables.LABEL).sum())
@@ -153,9 +155,9 @@ class RowPatternLoopRun:
             stack=np.zeros(2 * (_ROOM + instructions), tables.THREAD),
             seen=np.zeros(2 * (_ROOM + instructions), tables.SEEN),
             heads=np.zeros((_ROOM + instructions, 2), np.int64),
-            nodes=np.zeros(max(1024, 4 * instructions), tables.NODE),
-            moved=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
-            kept=np.zeros(max(1024, 4 * instructions, _ROOM), np.int64),
+            nodes=np.zeros(nodes, tables.NODE),
+            moved=np.zeros(max(nodes, _ROOM), np.int64),
+            kept=np.zeros(max(nodes, _ROOM), np.int64),
             registers=np.zeros((_ROOM, int(program.clause[0]["words"])), np.int64),
             accumulators=np.zeros((_ROOM, len(program.aggregates)), expression_loop.VALUE),
             answers=np.zeros(len(program.tests) + 1, np.int64),

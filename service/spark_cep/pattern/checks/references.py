@@ -9,17 +9,14 @@ from spark_cep.documents.nearest import instead
 from spark_cep.documents.places import Path
 from spark_cep.durations import MAX_DURATION_MS, format_duration
 from spark_cep.event_times import FIRST_TIME, LAST_TIME
+from spark_cep.pattern.checks.annotations import check_annotations
 from spark_cep.pattern.checks.findings import Finding, place_steps
+from spark_cep.pattern.checks.names import ALLOWED_NAME, LONGEST_NAME, can_name
 from spark_cep.pattern.expressions import ALL_STEPS, Expression, ExpressionError, parse
 from spark_cep.pattern.expressions.nodes import Column
 from spark_cep.pattern.tree import MOST_COUNTED, MOST_VERSION, PreviousVersion, Rule, walk
 
-LONGEST_NAME = 100
-"""Most characters in the name of a step, a measure or a rule."""
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_ALLOWED_NAME = f"letters, digits and `_`, not beginning with a digit, at most {LONGEST_NAME}"
 
 
 def check_references(rule: Rule) -> Iterator[Finding]:
@@ -43,8 +40,8 @@ def check_step_names(rule: Rule) -> Iterator[Finding]:
     seen: set[str] = set()
     for placed in place_steps(rule.pattern):
         name = placed.step.name
-        if not _can_name(name):
-            yield placed.finding(f"`{name}` cannot be the name of a step", "step", _ALLOWED_NAME)
+        if not can_name(name):
+            yield placed.finding(f"`{name}` cannot be the name of a step", "step", ALLOWED_NAME)
         elif name in seen:
             yield placed.finding(
                 f"the name `{name}` is given to two steps",
@@ -57,18 +54,14 @@ def check_step_names(rule: Rule) -> Iterator[Finding]:
 def check_measure_names(rule: Rule) -> Iterator[Finding]:
     """A measure's name can be a column; so can those of a statement's result."""
     for output in rule.query.outputs if rule.query is not None else ():
-        if not _can_name(output.name):
+        if not can_name(output.name):
             message = f"`{output.name}` cannot be the name of a column of the result"
             offsets = output.span if any(output.span) else None
-            yield Finding(message, ("sql",), _ALLOWED_NAME, offsets=offsets)
+            yield Finding(message, ("sql",), ALLOWED_NAME, offsets=offsets)
     for name in rule.emit.measures:
-        if not _can_name(name):
+        if not can_name(name):
             message = f"`{name}` cannot be the name of a measure"
-            yield Finding(message, ("emit", "measures", name), _ALLOWED_NAME, at="key")
-
-
-def _can_name(name: str) -> bool:
-    return _NAME.fullmatch(name) is not None and len(name) <= LONGEST_NAME
+            yield Finding(message, ("emit", "measures", name), ALLOWED_NAME, at="key")
 
 
 def check_key(rule: Rule) -> Iterator[Finding]:
@@ -205,6 +198,7 @@ _CHECKS: tuple[Callable[[Rule], Iterator[Finding]], ...] = (
     check_instant,
     check_limits,
     check_lists,
+    check_annotations,
 )
 
 

@@ -71,6 +71,7 @@ def to_data(rule: Rule) -> dict[str, Any]:
         previous_version=_unless(rule.previous_version.value, PreviousVersion.RESTART.value),
         drain_limit=_duration(rule.drain_limit_ms),
         description=rule.description or None,
+        annotations=dict(rule.annotations) or None,
         enabled=None if rule.enabled else False,
         mode="shadow" if rule.shadow else None,
         effective_from=None

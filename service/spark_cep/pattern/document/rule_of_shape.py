@@ -86,6 +86,7 @@ def rule_of_fields(shape: RuleFields) -> Rule:
             work=shape.limits.work,
         ),
         description=shape.description,
+        annotations=MappingProxyType(dict(shape.annotations)),
         enabled=shape.enabled,
         shadow=shape.mode == "shadow",
         effective_from_ms=shape.effective_from,

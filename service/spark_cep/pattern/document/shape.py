@@ -252,6 +252,11 @@ class RuleFields(DocumentShape):
         f" day where it has none): {ALLOWED_DURATIONS}",
     )
     description: str = Field(default="", description="text for people")
+    annotations: dict[str, Text] = Field(
+        default_factory=dict,
+        description="for each annotation its name and a text, such as a link to the run-book, that"
+        " matches and timeouts carry; `{key}`, `{rule_id}` and names of measures are filled in",
+    )
     enabled: bool = Field(default=True, description="`true` (default) or `false`")
     mode: Literal["live", "shadow"] = Field(
         default="live",

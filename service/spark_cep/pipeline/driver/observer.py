@@ -16,6 +16,7 @@ from spark_cep.observability.start_clock import Phase
 from spark_cep.pipeline.driver.kafka.input_position import InputPosition, Lag
 from spark_cep.pipeline.driver.lifecycle.listening_clock import awaits_data
 from spark_cep.pipeline.driver.lifecycle.run import Run
+from spark_cep.pipeline.driver.observe.batch_traces import BatchTraces
 from spark_cep.pipeline.driver.observe.event_time_watch import EventTimeWatch
 from spark_cep.pipeline.driver.observe.progress import BatchReport, count, merge, show
 from spark_cep.pipeline.driver.observe.query_progress import (
@@ -59,6 +60,7 @@ class Observer:
         #: Of the batch that runs: its number, and when it began, in monotonic and in Unix seconds.
         self._running: tuple[int, float, float] | None = None
         self._counted_batch = self._seen_batch = -1
+        self._traces: BatchTraces | None = None
         self._processes: dict[tuple[str, int], ProcessMemory] = {}
         self._looked_at_machine = -math.inf
         self._checkpoint = local_folder(str(settings.state.checkpoint))
@@ -70,6 +72,10 @@ class Observer:
         """The number of the last batch that was written."""
         return None if self._counted_batch < 0 else self._counted_batch
 
+    def trace(self, traces: BatchTraces) -> None:
+        """From now on write traces of batches."""
+        self._traces = traces
+
     # Batches, on Spark's thread.
 
     def batch_started(self, batch: int) -> None:
@@ -77,6 +83,8 @@ class Observer:
         self._start.done(Phase.QUERY)
         self._running = batch, time.monotonic(), time.time()
         self.event_time.batch_started()
+        if self._traces is not None:
+            self._traces.started(batch)
         _log.debug("batch_started")
 
     def batch_done(self, batch: int, reports: Iterable[bytes]) -> BatchReport:
@@ -93,7 +101,11 @@ class Observer:
         if batch > self._counted_batch:
             # One that was committed and failed after all comes again, and is counted already.
             self._counted_batch = batch
-            count(report, self._metrics, self._kinds)
+            exemplar = {"batch": str(batch)}
+            trace = None if self._traces is None else self._traces.trace_of(batch)
+            if trace is not None:
+                exemplar["trace_id"] = trace
+            count(report, self._metrics, self._kinds, exemplar)
             for topic, partition, start, end in report.lost:
                 _log.error(
                     "records_lost",
@@ -111,7 +123,10 @@ class Observer:
                 committed=committed,
                 disorder_ms=self._time.allowed_disorder,
                 delay_ms=source_delay(report.partitions_read, slowest=slowest),
+                exemplar=exemplar,
             )
+        if self._traces is not None:
+            self._traces.done(report)
         self.rules.batch_done(report)
         self._health.ready()
         self._health.progressed()
@@ -158,12 +173,16 @@ class Observer:
         """No batch runs any longer."""
         self._running = None
         self.event_time.query_ended()
+        if self._traces is not None:
+            self._traces.query_ended()
 
     def _batch_committed(self, progress: Mapping[str, Any]) -> None:
         """Spark has committed a batch, for good."""
         self._start.done(Phase.COMMIT)
         self.rules.committed(progress["batchId"])
         publish_progress(progress, self._metrics)
+        if self._traces is not None:
+            self._traces.committed(progress)
         read, ends = offsets_read(progress)
         self.lag.read(read, ends)
         self.position.read(read)

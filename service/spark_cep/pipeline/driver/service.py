@@ -22,11 +22,13 @@ from spark_cep.observability.health import Health
 from spark_cep.observability.logs import bound, logger
 from spark_cep.observability.metrics import Metrics
 from spark_cep.observability.start_clock import Phase, StartClock
+from spark_cep.observability.traces import trace_writer
 from spark_cep.pipeline.driver.checkpoint.files import held
 from spark_cep.pipeline.driver.job import run_job
 from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
 from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.lifecycle.scratch import scratch_folder
+from spark_cep.pipeline.driver.observe.batch_traces import BatchTraces
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.observer import Observer
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
@@ -112,6 +114,7 @@ class Service:
         run = self._run
         spark = self._spark or StartingSpark(run.settings, scratch, run.start_clock.meanwhile)
         with ExitStack() as stack:
+            self._trace(stack)
             plan = plan_start(run, self._rules, scratch, stack)
             run.start_clock.done(Phase.CHECKS)
             run.stopping.check()
@@ -120,3 +123,12 @@ class Service:
                 stack.callback(spark.stop)
             run.start_clock.done(Phase.SPARK)
             run_job(run, plan, spark, self._observer, planned_batch_only=planned_batch_only)
+
+    def _trace(self, stack: ExitStack) -> None:
+        """Write traces, where the settings name a collector, until the end of the run."""
+        settings = self._run.settings
+        traces = settings.observability.traces
+        if traces is not None:
+            writer = trace_writer(traces, settings.spark.app_name, self._run.id)
+            stack.callback(writer.close)
+            self._observer.trace(BatchTraces(writer))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -67,8 +67,10 @@ def publish_latency(
     committed: float,
     disorder_ms: int,
     delay_ms: int | None,
+    exemplar: Mapping[str, str] | None = None,
 ) -> None:
-    """Observe a committed batch's matches. ``began`` and ``committed``: seconds since 1970.
+    """Observe a committed batch's matches. ``began`` and ``committed``: seconds since 1970;
+    ``exemplar``: the labels that lead to the batch.
 
     The watermark could pass a match's time when Kafka had an event that is later by the allowed
     disorder: that is, so long after it and by the source's delay. But no later than the batch began
@@ -76,6 +78,6 @@ def publish_latency(
     """
     for at, count in match_times.items():
         seconds = at / 1000
-        metrics.observe(names.MATCH_LATENCY, max(0.0, committed - seconds), count)
+        metrics.observe(names.MATCH_LATENCY, max(0.0, committed - seconds), count, exemplar)
         could = began if delay_ms is None else seconds + (disorder_ms + delay_ms) / 1000
-        metrics.observe(names.DECISION_LATENCY, committed - min(could, began), count)
+        metrics.observe(names.DECISION_LATENCY, committed - min(could, began), count, exemplar)

@@ -1,4 +1,4 @@
-"""Which schema wrote a record, and where its body begins, as
+"""The schema that a record was written with, and the place of its body, as
 :mod:`spark_cep.codecs.registry.framing` says it in words."""
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def schema_header(headers, at, end):
 
 @compiled
 def schema_of(data, at, end, framing, headers, header, headers_end):
-    """What is known of the schema of the record that ends at ``end``; its id, or the upper and the
-    lower half of its GUID; and the place of its body. ``header``: where its headers begin."""
+    """The kind of the name that the schema has of the record that ends at ``end``; its id, or the
+    upper and the lower half of its GUID; and the place of its body. ``header``: where its
+    headers begin."""
     nothing = np.uint64(0)
     if framing == UNFRAMED:
         return BY_ID, nothing, nothing, at

@@ -144,8 +144,14 @@ def settle(program, rows, work, out, control, key):
         after = start + max(1, seen // TRIED_AGAIN)
         if key.limit == THREADS_LIMIT and seen * clause.most_threads > MOST_AGAIN:
             after = key.next_row
+        behind = min(control.frontier + 1, control.end)
         if key.limit == WORK_LIMIT:
-            after = max(after, min(control.frontier + 1, control.end))
+            after = max(after, behind)
+        elif clause.near:
+            # Threads do not count their work: it is that of the rows that are searched again.
+            left = max(0, clause.most_work - control.work)
+            after = max(after, behind - left // clause.span)
+            control.work += max(0, behind - after) * clause.span
     elif key.found:
         _match(program, rows, work, out, control, key)
         return

@@ -15,10 +15,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_cep.config import Settings
-from spark_cep.pipeline.driver.commands.state_report import committed_state, state_variable
+from spark_cep.pipeline.driver.commands.state_report import (
+    committed_state,
+    key_group_of_label,
+    state_variable,
+)
 from spark_cep.pipeline.state.ascii_values import bytes_of
 from spark_cep.pipeline.state.entries import CHANGES
-from spark_cep.pipeline.state.key_group_labels import GROUP_SQL
 from spark_cep.pipeline.state.stored_group import HeldPartial, StoredGroup
 
 _MOST_BUCKETS: Final = 64
@@ -48,7 +51,8 @@ def read_open(
         if before is not None and before.batch == batch:
             return before
         variable = partial(state_variable, spark, location, batch)
-        number, name = F.expr(GROUP_SQL).alias("number"), F.col("user_map_key.name").alias("name")
+        number = key_group_of_label().alias("number")
+        name = F.col("user_map_key.name").alias("name")
         entries = variable("entries").select(number, name, F.col("user_map_value.value"))
         rows = entries.where(F.col("name").rlike(_BASE)).limit(_MOST_BUCKETS + 1)
         bases = [(row.number, row.name, bytes_of(row.value)) for row in rows.collect()]

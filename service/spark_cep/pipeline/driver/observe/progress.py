@@ -146,8 +146,14 @@ def begin_rules(metrics: Metrics, rules: Iterable[str]) -> None:
             metrics.increment(names.RULE_ERRORS, 0, rule=rule, reason=reason)
 
 
-def count(report: BatchReport, metrics: Metrics, outputs: Mapping[str, str]) -> None:
-    """Count one committed batch. ``outputs``: kind of output by topic."""
+def count(
+    report: BatchReport,
+    metrics: Metrics,
+    outputs: Mapping[str, str],
+    exemplar: Mapping[str, str] | None = None,
+) -> None:
+    """Count one committed batch. ``outputs``: kind of output by topic; ``exemplar``: the labels
+    that lead from a rule's matches to the batch."""
     for (what, *values), number in report.counts.items():
         labels = dict(zip(what.labels, values, strict=True))
         match what:
@@ -166,6 +172,8 @@ def count(report: BatchReport, metrics: Metrics, outputs: Mapping[str, str]) -> 
             case Count.WRITTEN_BYTES:
                 kind = outputs[labels["topic"]]
                 metrics.increment(names.OUTPUT_BYTES, number, kind=kind, **labels)
+            case Count.MATCHED:
+                metrics.increment(names.MATCHES, number, exemplar, **labels)
             case _:
                 metrics.increment(_COUNTERS[what], number, **labels)
     metrics.increment(names.BATCHES, result="done")

@@ -14,15 +14,19 @@ from spark_cep.observability import metric_names as names
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 
-_PHASES: Final = {
+PHASES: Final = {
     "latestOffset": "latest_offset",
+    "walCommit": "wal_commit",
     "getBatch": "get_batch",
     "queryPlanning": "planning",
-    "walCommit": "wal_commit",
     "addBatch": "run",
     "commitOffsets": "commit_offsets",
 }
-_WHOLE: Final = "triggerExecution"
+"""The phases of a batch in their order, by the names that Spark has for them."""
+
+WHOLE: Final = "triggerExecution"
+"""Spark's name for the time of the whole batch."""
+
 _ROCKSDB_PHASES: Final = {
     "rocksdbLoadLatencyMs": "load",
     "rocksdbCommitFlushLatency": "flush",
@@ -75,11 +79,11 @@ def publish_progress(progress: Mapping[str, Any], metrics: Metrics) -> None:
 
 def _publish_phases(durations: Mapping[str, int], metrics: Metrics) -> None:
     known = 0
-    for name, phase in _PHASES.items():
+    for name, phase in PHASES.items():
         spent = durations.get(name, 0)
         known += spent
         metrics.observe(names.BATCH_PHASE_DURATION, spent / 1000, phase=phase)
-    rest = max(0, durations.get(_WHOLE, 0) - known)
+    rest = max(0, durations.get(WHOLE, 0) - known)
     metrics.observe(names.BATCH_PHASE_DURATION, rest / 1000, phase="other")
 
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_cep.codecs.output.schemas import schema_text
-from spark_cep.codecs.output.values import output_value
 from spark_cep.errors import OutputError
+from spark_cep.matcher.findings.output_values import output_value
 
 EAST = timezone(timedelta(hours=2))
 

@@ -18,6 +18,9 @@ from decimal import Decimal
 from typing import TypeGuard
 from uuid import UUID
 
+import numpy as np
+
+from spark_cep.columns.compilation import I64
 from spark_cep.errors import OutputError
 
 Scalar = bool | int | float | str | bytes | None
@@ -39,6 +42,22 @@ def output_value(value: object) -> OutputValue:
             return _json_text(value)
         return [_scalar(item) for item in value]
     return _scalar(value)
+
+
+def text_of(value: object) -> str:
+    """``value`` as it stands inside of a text: as JSON has it, without quotes around a text, and
+    nothing for NULL."""
+    plain = _json(output_value(value))
+    if plain is None:
+        return ""
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def time_texts(times: Sequence[int] | I64) -> list[str]:
+    """Event times as ISO 8601 in UTC, with milliseconds."""
+    moments = np.asarray(times, np.int64).view("datetime64[ms]")
+    texts: list[str] = np.datetime_as_string(moments, unit="ms").tolist()
+    return [f"{text}Z" for text in texts]
 
 
 def _is_array(value: object) -> TypeGuard[Sequence[object]]:
