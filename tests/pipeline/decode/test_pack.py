@@ -19,6 +19,7 @@ from spark_cep.codecs.output.schemas import schema_text
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry.framing import frame
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.codecs.registry.schema_lookup import MOST_ASKED
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.model import Coordinates, DeadLetter
@@ -74,7 +75,7 @@ class AsTheyAre:
         return [], table, self.failures
 
 
-def packer(decoder: Any, asked: Any = None, unknown: Any = None) -> Packer:
+def packer(decoder: Any, asked: Any = None, unknown: dict[SchemaId, int] | None = None) -> Packer:
     """For one partitioning."""
     schemas = ResolvedSchemas((), unknown_ids=unknown or {}, lookup=asked or lookup())
     decoder.reader = schemas.reader([], ColumnVectors())
