@@ -53,6 +53,7 @@ EXTRAS = {
 
 #: Packages that several distributions share, by the distribution that a module comes from.
 SHARED = {
+    "google.protobuf": "protobuf",
     "opentelemetry.exporter": "opentelemetry-exporter-otlp-proto-http",
     "opentelemetry.sdk": "opentelemetry-sdk",
     "opentelemetry.": "opentelemetry-api",
