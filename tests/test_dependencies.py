@@ -41,10 +41,15 @@ EXTRAS = {
             "problem_list",
             "rule_editor",
             "server",
+            "serving",
             "settings_menu",
             "stepping",
             "timeline",
         )
+    }
+    | {
+        f"spark_cep/watch/page/{name}.py"
+        for name in ("adding", "open_view", "page", "rule_list", "trend_chart")
     },
     "fmt": {"spark_cep/cli/authoring/formatting.py"},
     "otel": {"spark_cep/observability/traces.py"},
