@@ -41,10 +41,15 @@ EXTRAS = {
             "problem_list",
             "rule_editor",
             "server",
+            "serving",
             "settings_menu",
             "stepping",
             "timeline",
         )
+    }
+    | {
+        f"spark_cep/watch/page/{name}.py"
+        for name in ("adding", "open_view", "page", "rule_list", "trend_chart")
     },
     "fmt": {"spark_cep/cli/authoring/formatting.py"},
     "otel": {"spark_cep/observability/traces.py"},
@@ -53,6 +58,7 @@ EXTRAS = {
 
 #: Packages that several distributions share, by the distribution that a module comes from.
 SHARED = {
+    "google.protobuf": "protobuf",
     "opentelemetry.exporter": "opentelemetry-exporter-otlp-proto-http",
     "opentelemetry.sdk": "opentelemetry-sdk",
     "opentelemetry.": "opentelemetry-api",

@@ -6,6 +6,7 @@ same in both places. ``contents.yml`` says which pages there are and in which or
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -34,9 +35,9 @@ external_toc_path = "docs/site/contents.yml"
 
 # Anchors of headings are those of a code host.
 myst_heading_anchors = 6
-# SQL of MATCH_RECOGNIZE and JSON with an ellipsis are coloured as far as the lexer goes. A glob of
-# contents.yml may match nothing; a page that none matches is an error of its own.
-suppress_warnings = ["misc.highlighting_failure", "etoc.glob"]
+# SQL of MATCH_RECOGNIZE and JSON with an ellipsis are coloured as far as the lexer goes. A page may
+# have small headings alone.
+suppress_warnings = ["misc.highlighting_failure", "myst.header"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -56,6 +57,18 @@ html_domain_indices = False
 html_use_index = False
 
 
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)#:\s]+)\)")
+
+
+def _without_links_to_folders(_: Sphinx, page: str, source: list[str]) -> None:
+    """A folder has a page on a code host alone: here its name stays."""
+    folder = (ROOT / page).parent
+    source[0] = _LINK.sub(
+        lambda link: link[1] if (folder / link[2]).is_dir() else link[0], source[0]
+    )
+
+
 def setup(app: Sphinx) -> None:
     """A block of Mermaid is text for Sphinx; the page draws it."""
     app.add_lexer("mermaid", TextLexer)
+    app.connect("source-read", _without_links_to_folders)

@@ -106,7 +106,7 @@ def test_each_piece_is_read_and_decoded_by_one_task(
                 records = piece.content.records
                 if records is not None:
                     seen.update((records.topic, offset) for offset in records.offset.tolist())
-    assert (sum(seen.values()), set(seen.values())) == (123, {1})
+    assert (sum(seen.values()), set(seen.values())) == (124, {1})
 
 
 def test_what_cannot_be_read_is_told_by_the_driver(tmp_path: Path) -> None:

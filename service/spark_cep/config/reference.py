@@ -133,7 +133,9 @@ def _section(path: tuple[str, ...], info: FieldInfo) -> str:
     if shape.form is Form.MAP:
         path, shape = (*path, FREE_KEY), of_annotation(shape.item)
     needed = " Required." if info.is_required() else ""
-    lines = [f"## {'.'.join(path)}", "", f"{info.description}{needed}", ""]
+    # Without the backslash, <name> is HTML in Markdown and is not shown.
+    title = ".".join(path).replace("<", r"\<")
+    lines = [f"## {title}", "", f"{info.description}{needed}", ""]
     lines += ["| setting | type | default | unit | meaning |", "| --- | --- | --- | --- | --- |"]
     lines += [
         "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in _rows(shape)

@@ -58,7 +58,7 @@ def test_for_people(folder: Path) -> None:
     assert late.startswith("2026-01-31 12:00:00 late ")
     assert late.endswith(" 12:00:00 came 4 minutes 50 seconds after the watermark: offset=6")
     assert dead.startswith("dead letter ")
-    assert "logins.jsonl, line 5: it is no JSON" in dead
+    assert "logins.jsonl - undecodable (partition 0, offset 5): the value is not JSON" in dead
     assert match == "2026-01-31 12:00:20 match pair ann a 12:00:00, b 12:00:20"
     assert timeout == "2026-01-31 12:01:30 timeout pair bob a 12:00:30, not complete by 12:01:30"
     assert "6 records. matches: 1," in result.stderr

@@ -148,7 +148,10 @@ class _SchemaReading:
         required = schema.get("required", [])
         properties = schema["properties"]
         if not isinstance(properties, Mapping) or not isinstance(required, list):
-            raise SchemaError(f"{self.origin}: 'properties' is an object, and 'required' a list")
+            raise SchemaError(
+                f"{self.origin}: {at.path or 'the schema'}: 'properties' must be an object and"
+                f" 'required' a list, not {type(properties).__name__} and {type(required).__name__}"
+            )
         taken: set[str] = {name for name in properties if _NAME.fullmatch(name)}
         for given, part in properties.items():
             below = at.below(given)
@@ -208,7 +211,10 @@ class _SchemaReading:
         for token in filter(None, pointer.split("/")):
             name = token.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, Mapping) or name not in found:
-                raise SchemaError(f"{self.origin}: there is nothing at {reference!r}")
+                raise SchemaError(
+                    f"{self.origin}: {at.path or 'the schema'}: there is nothing at {reference!r}:"
+                    f" {name!r} is not there"
+                )
             found = found[name]
         return found, at._replace(document=document)
 
