@@ -53,7 +53,7 @@ class RecordDecoder:
             writer = self._writer(framed.schema)
         except (SchemaError, SchemaNotFoundError) as error:
             raise UndecodedError(str(error)) from error
-        name = writer.get("name", writer["type"]) if isinstance(writer, dict) else "no record"
+        name = str(writer.get("name", writer["type"])) if isinstance(writer, dict) else "no record"
         if wanted is not None and name != wanted:
             raise UndecodedError(f"its schema is {name}, not {wanted}")
         return self._body(framed, writer, self._reader(name))
