@@ -112,6 +112,8 @@ def test_where_partitions_end(
     """A partition that has no leader, or whose leader is silent (for which the client gives an
     offset that there is not), is an outage; one that Kafka does not know is not."""
     cluster = Cluster(settings)
+    # A client of its own would notice that there is no broker at this address.
+    cluster._admin = SimpleNamespace(poll=lambda _: None)
     partitions = {0: SimpleNamespace(leader=leader)}
 
     def offsets(wanted: list[TopicPartition], _seconds: float) -> list[Any]:
