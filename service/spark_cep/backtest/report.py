@@ -126,7 +126,8 @@ class BacktestReport:
             self.minutes.update(tally.minutes)
         for letter in found.letters:
             self.dead_letters[letter.reason] += 1
-            self.examples.setdefault(letter.reason, letter.detail)
+            at = "/".join(map(str, letter.at))
+            self.examples.setdefault(letter.reason, f"{at}: {letter.detail}")
             if letter.rule_id is not None and letter.rule_id in self.rules:
                 self.rules[letter.rule_id].dead_letters += 1
         for (rule, what), count in results.outputs.counts.items():
