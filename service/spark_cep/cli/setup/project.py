@@ -41,6 +41,10 @@ inputs:
   {input}:
     topics: [{topic}]
 {details}
+outputs:
+  # Transactions and commit markers go by this name: each job on a cluster has its own.
+  transactional_id_prefix: spark-cep-{input}
+
 rules:
   folder: rules
 

@@ -1,1 +1,1 @@
-"""Compiled loops."""
+"""The compiled loops of Protobuf."""
