@@ -158,8 +158,10 @@ class HostileStream:
                     headers = [each.headers[f"spark-cep-{at}"] or 0 for at in Place._fields]
                     assert Place(*map(int, headers)) in self.late
         # Those above zero are lost, those below are twice or wrong.
-        assert [item for item in missing.items() if item[1]][:20] == []
-        assert [item for item in letters.items() if item[1]][:20] == []
+        lost = [item for item in missing.items() if item[1]][:20]
+        assert not lost, lost
+        wrong = [item for item in letters.items() if item[1]][:20]
+        assert not wrong, wrong
         return counts
 
     def _follow(self) -> None:
@@ -276,7 +278,7 @@ class HostileStream:
         content = random.randbytes(random.randrange(1, 400))
         match random.randrange(3):
             case 0:
-                return _Planned(Sent(b"\x01" + content), reason="not_framed")
+                return _Planned(Sent(b"\x02" + content), reason="not_framed")
             case 1:
                 made_up = frame(random.randrange(_MADE_UP, 2**32), content)
                 return _Planned(Sent(made_up), reason="unknown_schema_id")
