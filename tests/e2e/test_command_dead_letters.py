@@ -217,7 +217,7 @@ def test_watch_reads_them_too(letters: Letters, tmp_path: Path) -> None:
             read()
     lines, _ = watch.results.since(0)
     assert {each.kind for each in lines} == {"dead letter"}
-    assert any("undecodable (partition 3, offset 7): why" in each.text for each in lines)
+    assert any("undecodable (partition 3, offset 8): why" in each.text for each in lines)
     # No job may read what it writes; another one may.
     document["outputs"]["topics"]["dead_letters"] = "of-another-job"
     config.write_text(yaml.safe_dump(document), "utf-8")
