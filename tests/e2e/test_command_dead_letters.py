@@ -26,9 +26,9 @@ from spark_cep.config import Observability, load
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.driver.kafka import partition_reader
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING
+from spark_cep.watch.job_feeds import JobFeeds
 from spark_cep.watch.job_watch import JobWatch
 from spark_cep.watch.pages import pages_of
-from spark_cep.watch.roads import Roads
 from tests.kafka_access import KafkaAccess, Sent
 
 pytestmark = pytest.mark.kafka
@@ -212,7 +212,7 @@ def test_watch_reads_them_too(letters: Letters, tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     watch, no_pages = JobWatch(), pages_of(Observability(), None)
     shown = partial(text_line, colour=False)
-    with Roads(load(letters.config), no_pages, watch, BEGINNING, shown).results() as read:
+    with JobFeeds(load(letters.config), no_pages, watch, BEGINNING, shown).results() as read:
         while watch.results.since(0)[1] < RECORDS:
             read()
     lines, _ = watch.results.since(0)
@@ -221,7 +221,7 @@ def test_watch_reads_them_too(letters: Letters, tmp_path: Path) -> None:
     # No job may read what it writes; another one may.
     document["outputs"]["topics"]["dead_letters"] = "of-another-job"
     config.write_text(yaml.safe_dump(document), "utf-8")
-    with Roads(load(config), no_pages, watch, BEGINNING, shown).records() as read:
+    with JobFeeds(load(config), no_pages, watch, BEGINNING, shown).records() as read:
         read()
         lines, count = watch.records.since(0)
         assert 0 < count <= 20

@@ -14,8 +14,9 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from spark_cep.codecs.avro.broken_records import decoding_fault
 from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import frame
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from tests.codecs.registry.test_resolved_schemas import FakeRegistry
 from tests.e2e import poison
 from tests.e2e.scenario import Scenario

@@ -22,8 +22,9 @@ from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.avro.schema_nodes import Node
 from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL
 from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import frame
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.errors import SchemaError
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions

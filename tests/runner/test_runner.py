@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
+from spark_cep.codecs.registry.event_types import EventType
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.matcher.findings.outputs import Outputs

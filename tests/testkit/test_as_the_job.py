@@ -19,8 +19,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import frame
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
 from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.event_times import KAFKA_TIMESTAMP

@@ -106,7 +106,7 @@ def test_a_road_is_followed_while_a_page_is_open() -> None:
     clock, log = Clock(), list[str]()
 
     @contextmanager
-    def road() -> Iterator[Read]:
+    def feed() -> Iterator[Read]:
         def read() -> float:
             clock.now += 10
             log.append("read")
@@ -116,10 +116,10 @@ def test_a_road_is_followed_while_a_page_is_open() -> None:
         yield read
         log.append("closed")
 
-    readers = Readers({"results": road}, clock)
+    readers = Readers({"results": feed}, clock)
     readers.notes["results"] = "no answer"
     readers.ask()
-    readers._read("results", road)
+    readers._read("results", feed)
     assert log == ["open", "read", "read", "read", "closed"]
     assert readers.notes == {}
     assert not readers._is_asked
@@ -130,14 +130,14 @@ def test_what_goes_wrong_is_told() -> None:
     errors = iter([StartError("no broker"), ValueError("odd\nline")])
 
     @contextmanager
-    def road() -> Iterator[Read]:
+    def feed() -> Iterator[Read]:
         raise next(errors)
         yield lambda: 0.0
 
     readers = Readers({})
     readers.ask()
     readers._ended.set()  # no pause
-    readers._read("records", road)
+    readers._read("records", feed)
     assert readers.notes == {"records": "no broker"}
-    readers._read("records", road)
+    readers._read("records", feed)
     assert readers.notes["records"].startswith("ValueError: odd")

@@ -20,7 +20,7 @@ from spark_cep.codecs.record_reader import (
     RecordReader,
     Wanted,
 )
-from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 from spark_cep.config import Input

@@ -14,7 +14,8 @@ from spark_cep.codecs.json.resolution import schema_of_text
 from spark_cep.codecs.mixed_formats import FormatInputs, MixedFormats
 from spark_cep.codecs.protobuf.resolution import columns_of_file
 from spark_cep.codecs.record_reader import RecordFormat
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
+from spark_cep.codecs.registry.event_types import EventType
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, names_of
 from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.config import KAFKA_TIMESTAMP, Input, Settings
 from spark_cep.documents.nearest import instead

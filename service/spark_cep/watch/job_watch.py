@@ -36,7 +36,7 @@ class JobPages:
 
 
 class JobWatch:
-    """The model of the page. Each part is written by the thread of its road alone, and replaced as
+    """The model of the page. Each part is written by the thread of its feed alone, and replaced as
     a whole."""
 
     def __init__(self) -> None:

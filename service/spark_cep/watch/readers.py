@@ -1,4 +1,4 @@
-"""Threads that read what open pages show: one for each road, whatever the number of pages."""
+"""Threads that read what open pages show: one for each feed, whatever the number of pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_cep.errors import SparkCepError, printable_lines
 
 Read = Callable[[], float]
 """Reads once; returns the seconds until it should again."""
-Road = Callable[[], AbstractContextManager[Read]]
+Feed = Callable[[], AbstractContextManager[Read]]
 """Opens what is read."""
 _IDLE_SECONDS: Final = 30.0
 _AGAIN_SECONDS: Final = 3.0
@@ -21,10 +21,10 @@ _END_SECONDS: Final = 5.0
 
 
 class Readers:
-    """Follows roads while pages are open. ``notes``: by road, why it cannot be followed now."""
+    """Follows feeds while pages are open. ``notes``: by feed, why it cannot be followed now."""
 
     def __init__(
-        self, roads: Mapping[str, Road], clock: Callable[[], float] = time.monotonic
+        self, feeds: Mapping[str, Feed], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.notes: dict[str, str] = {}
         self._clock = clock
@@ -32,7 +32,7 @@ class Readers:
         self._asked: float | None = None
         self._threads = [
             threading.Thread(target=self._follow, args=each, name=f"watch-{each[0]}", daemon=True)
-            for each in roads.items()
+            for each in feeds.items()
         ]
 
     def start(self) -> None:
@@ -57,14 +57,14 @@ class Readers:
             return False
         return self._clock() - self._asked < _IDLE_SECONDS
 
-    def _follow(self, name: str, road: Road) -> None:
+    def _follow(self, name: str, feed: Feed) -> None:
         while not self._ended.wait(_LOOK_SECONDS):
             if self._is_asked:
-                self._read(name, road)
+                self._read(name, feed)
 
-    def _read(self, name: str, road: Road) -> None:
+    def _read(self, name: str, feed: Feed) -> None:
         try:
-            with road() as read:
+            with feed() as read:
                 while self._is_asked:
                     seconds = read()
                     self.notes.pop(name, None)

@@ -11,7 +11,7 @@ from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord
-from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 from spark_cep.pattern.types import SqlType, column_type, record_type

@@ -18,8 +18,8 @@ from spark_cep.codecs.protobuf.message_values import MessageParser, MessageValue
 from spark_cep.codecs.protobuf.reader import ProtobufFormat, ProtobufReader
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import Framing
-from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.codecs.topic_numbers import TopicNumbers
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.representation import Representation, from_whole, representation
@@ -36,7 +36,9 @@ Path = tuple[str, ...]
 def form() -> ProtobufFormat:
     """Events without framing."""
     types = (EventType(0, "events", "t.Event", SCHEMA, ("t",), "at", "auto"),)
-    return ProtobufFormat(types, (PARSER,), Framing.NONE, unframed=TopicNumbers({"t": 0}))
+    return ProtobufFormat(
+        types, framing=Framing.NONE, unframed=TopicNumbers({"t": 0}), parsers=(PARSER,)
+    )
 
 
 def all_columns(record: RecordType, above: Path = ()) -> list[Path]:
@@ -202,7 +204,9 @@ def test_proto2() -> None:
     assert [*columns.fields] == ["at", "kind", "raw", "x", "ok"]
     parser = MessageParser(files, "t.Old")
     types = (EventType(0, "old", "t.Old", schema, ("t",), "at", "millis"),)
-    old = ProtobufFormat(types, (parser,), Framing.NONE, unframed=TopicNumbers({"t": 0}))
+    old = ProtobufFormat(
+        types, framing=Framing.NONE, unframed=TopicNumbers({"t": 0}), parsers=(parser,)
+    )
     vectors = ColumnVectors()
     wanted: dict[Path, tuple[int, SqlType]] = {}
     for name in columns.fields:

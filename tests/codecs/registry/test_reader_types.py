@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_cep.codecs.avro.schema import parse
-from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.pattern.types import STRING, UnreadableType
 
 _WIDE = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}

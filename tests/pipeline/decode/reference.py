@@ -20,8 +20,9 @@ import pyarrow as pa
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node, kind
 from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import FramingError, prefixed
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.columns.loops.text_hash import SEED, text_hash
 from spark_cep.columns.vectors import Bytes, reader
 from spark_cep.compiler.plan import Plan

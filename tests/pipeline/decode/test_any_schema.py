@@ -21,8 +21,9 @@ from spark_cep.codecs.avro.value_reader import ValueReader
 from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL, Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.registry import resolved_schemas
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import frame, prefixed
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
 from spark_cep.errors import SchemaError
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.pattern.expressions import ExpressionError, check_types

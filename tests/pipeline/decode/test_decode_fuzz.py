@@ -25,8 +25,9 @@ from spark_cep.codecs.avro.broken_records import decoding_fault
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import OF_RECORDS, Fault
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import FramingError, frame, prefixed
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
 from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.document.loading import load_rules

@@ -23,8 +23,9 @@ from spark_cep.codecs.avro.reader_schemas import project
 from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.record_faults import Fault
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import frame, prefixed
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
 from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.columns.loops.byte_loops import copy_bytes
 from spark_cep.columns.loops.text_hash import place_hashes

@@ -163,7 +163,7 @@ def test_guids_are_learnt() -> None:
                 raise SchemaNotFoundError("no such schema")
             return writer.schema
 
-    form.registry = Known()  # type: ignore[assignment]  # all that is asked of it
+    form.registry = Known()
     assert form.learn([*names, str(OTHER)]) == [str(OTHER)]
     assert form.known == f"{SCHEMA_ID},{GUID}"
     found = run()

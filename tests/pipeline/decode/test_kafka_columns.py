@@ -11,7 +11,7 @@ import pytest
 
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.codecs.json.reader import JsonFormat
-from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.compiler.rule_set import compile_rules
 from spark_cep.pattern.types import KAFKA_COLUMNS, column_type, record_type
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types

@@ -24,8 +24,9 @@ from spark_cep.codecs.protobuf.reader import ProtobufFormat
 from spark_cep.codecs.protobuf.writers import WriterMessage
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, RecordFormat
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import frame
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, WriterSchema
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
 from spark_cep.pipeline.decode.column_bytes import MOST_BYTES
 from spark_cep.pipeline.decode.decoder import Decoder, pieces
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for
@@ -96,7 +97,7 @@ def protobuf_format() -> ProtobufFormat:
     """The same in Protobuf, with the registry's framing."""
     schema = columns_of(proto_files().message("t.Event"), "event")
     types = (EventType(0, "events", "t.Event", schema, ("t",), "at", "millis"),)
-    form = ProtobufFormat(types, (MessageParser(proto_files(), "t.Event"),))
+    form = ProtobufFormat(types, parsers=(MessageParser(proto_files(), "t.Event"),))
     form.writers[SCHEMA_ID] = (WriterMessage(1, 0),)
     return form
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.formats import record_format
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.registry import Registry
-from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.config import Settings
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from spark_cep.cli.terminal import ConfigFile, out
+from spark_cep.cli.page_options import LOOPBACK, Host, OpenBrowser, Port, say_where
+from spark_cep.cli.terminal import ConfigFile
 from spark_cep.config import load
 from spark_cep.errors import needs_extra
 
@@ -37,47 +38,37 @@ def watch(
             " command.",
         ),
     ] = False,
-    host: Annotated[
-        str, typer.Option("--host", help="Listen at this address; others than this machine's own"
-                          " let its network use the page.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", "-p", min=0, max=65_535, help="Listen at this port; 0: any.")
-    ] = 8766,
-    show: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
-    ] = True,
-) -> None:  # fmt: skip
+    host: Host = LOOPBACK,
+    port: Port = 8766,
+    show: OpenBrowser = True,
+) -> None:
     """Watch a running job on a local page: records and results as they come, open partial matches
     on the drawn automaton, throughput, lag and latency. Commits nothing; the checkpoint is read
     with a Spark of its own, while a page is open."""
     with needs_extra("play", "spark-cep watch"):
         from spark_cep.watch.page.server import serve
     from spark_cep.cli.job.tail_text import begin_of, text_line
+    from spark_cep.watch.job_feeds import JobFeeds
     from spark_cep.watch.job_watch import JobWatch
     from spark_cep.watch.pages import pages_of
     from spark_cep.watch.readers import Readers
-    from spark_cep.watch.roads import Roads
     from spark_cep.watch.rule_changes import RuleChanges
 
     settings = load(config)
     model = JobWatch()
     pages = pages_of(settings.observability, url)
-    roads = Roads(settings, pages, model, begin_of(start), partial(text_line, colour=False))
+    feeds = JobFeeds(settings, pages, model, begin_of(start), partial(text_line, colour=False))
     readers = Readers(
         {
-            "records": roads.records,
-            "results": roads.results,
-            "pages": roads.job_pages,
-            "checkpoint": roads.checkpoint,
+            "records": feeds.records,
+            "results": feeds.results,
+            "pages": feeds.job_pages,
+            "checkpoint": feeds.checkpoint,
         }
     )
 
-    def ready(address: str) -> None:
-        out.print(f"{address}  (Ctrl-C ends it)", markup=False, highlight=False)
-
     changes = RuleChanges(settings) if allow_changes else None
     try:
-        serve(host, port, model, readers, changes, show=show, ready=ready)
+        serve(host, port, model, readers, changes, show=show, ready=say_where)
     finally:
-        roads.close()
+        feeds.close()

@@ -16,7 +16,7 @@ import numpy as np
 
 from spark_cep.cases.writing.case_text import CaseEvent
 from spark_cep.cases.writing.tapping import tapped_events
-from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.config import KAFKA_TIMESTAMP, Settings
 from spark_cep.errors import ConfigurationError
 from spark_cep.model import Coordinates

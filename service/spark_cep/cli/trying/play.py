@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_cep.cli.terminal import out
+from spark_cep.cli.page_options import LOOPBACK, Host, OpenBrowser, Port, say_where
 from spark_cep.errors import ConfigurationError, needs_extra
 
 if TYPE_CHECKING:
@@ -25,26 +25,16 @@ def play(
             dir_okay=False,
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option("--host", help="Listen at this address; others than this machine's own"
-                          " let its network use the page.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", "-p", min=0, max=65_535, help="Listen at this port; 0: any.")
-    ] = 8765,
-    show: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
-    ] = True,
-) -> None:  # fmt: skip
+    host: Host = LOOPBACK,
+    port: Port = 8765,
+    show: OpenBrowser = True,
+) -> None:
     """Try a rule on a local page: an editor, events, the automaton step by step, why-texts, a
     timeline. Needs neither Spark nor Kafka, and no network."""
     with needs_extra("play", "spark-cep play"):
         from spark_cep.play.page.server import serve
 
-    def ready(address: str) -> None:
-        out.print(f"{address}  (Ctrl-C ends it)", markup=False, highlight=False)
-
-    serve(host, port, _trials(files or []), show=show, ready=ready)
+    serve(host, port, _trials(files or []), show=show, ready=say_where)
 
 
 def _trials(files: Sequence[Path]) -> Sequence[Trial]:

@@ -25,7 +25,7 @@ from spark_cep.cases.writing.tapping import (
 from spark_cep.cli.authoring.checking import rule_named
 from spark_cep.cli.saving import save
 from spark_cep.cli.trying.events import recorded_events, rules_to_run
-from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.config import Settings, load
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError

@@ -26,7 +26,7 @@ from spark_cep.codecs.avro.schema_nodes import Node
 from spark_cep.codecs.avro.value_reader import ValueReader
 from spark_cep.codecs.record_reader import Read, Wanted
 from spark_cep.codecs.registry.framing import Framing
-from spark_cep.codecs.registry.schema_ids import SchemaId
+from spark_cep.codecs.registry.schema_ids import SchemaId, halves_of
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 
@@ -152,10 +152,9 @@ class LayoutWriter(LayoutRows):
     ) -> Layouts:
         """All of them, by kind of topic for each of these schema ids and then GUIDs, which are in
         order."""
-        halves = [(each.int >> 64, each.int & (1 << 64) - 1) for each in guids]
         return Layouts(
             np.array(ids, np.int64),
-            np.array(halves, np.uint64).reshape(len(guids), 2),
+            halves_of(guids),
             np.array(programs, np.int64).reshape(len(programs), len(ids) + len(guids)),
             np.array(self.rows, np.int64).reshape(-1, 4),
             bytes(self.texts),

@@ -22,8 +22,8 @@ from spark_cep.codecs.record_reader import (
     RecordReader,
     Wanted,
 )
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import Framing, FramingError, of_glue, prefixed
-from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.codecs.topic_numbers import TopicNumbers
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes

@@ -9,10 +9,10 @@ from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
 from spark_cep.codecs.json.json_schema import from_json_schema, is_json_schema
 from spark_cep.codecs.json.reader import JsonFormat
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import Framing
 from spark_cep.codecs.registry.registry import Registry, SchemaText
-from spark_cep.codecs.registry.resolved_schemas import EventType
-from spark_cep.codecs.registry.subjects import subjects_of
+from spark_cep.codecs.registry.subjects import no_subject, no_topic, subjects_of
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
@@ -79,10 +79,7 @@ def _schema(
         for subject in subjects_of(name, source, strategy, topics)
     ]
     if not found:
-        raise ConfigurationError(
-            f"inputs.{name}: there is no topic yet to look up the schema of; set"
-            f" inputs.{name}.reader_schema"
-        )
+        raise no_topic(name)
     if different := next((each for each in found if each.json != found[0].json), None):
         raise ConfigurationError(
             f"inputs.{name}: its topics have different schemas ({found[0].origin};"
@@ -96,10 +93,7 @@ def _newest(name: str, registry: Registry, subject: str) -> SchemaText:
     try:
         return registry.text(subject)
     except SchemaNotFoundError:
-        raise SchemaNotFoundError(
-            f"input {name}: the registry has no subject {subject!r}; register the schema, or set"
-            f" inputs.{name}.reader_schema"
-        ) from None
+        raise no_subject(name, subject) from None
 
 
 def _registered(found: SchemaText, record: str | None) -> AvroSchema:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,23 +17,22 @@ from spark_cep.codecs.protobuf.message_values import MessageParser, misfits
 from spark_cep.codecs.protobuf.wire_layout import KnownMessages, WireLayout, wire_layout
 from spark_cep.codecs.protobuf.writers import WriterMessage, differences, index_of
 from spark_cep.codecs.record_faults import Fault
-from spark_cep.codecs.record_reader import RawRecord, Read, RecordFormat, RecordReader, Wanted
+from spark_cep.codecs.record_reader import RawRecord, Read, RecordReader, Wanted
+from spark_cep.codecs.registry.event_types import types_in
 from spark_cep.codecs.registry.framing import Framing, FramingError, message_framing
-from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.codecs.registry.schema_ids import (
     SchemaId,
+    halves_of,
     ids_in,
+    ids_in_order,
     in_order,
-    ranges_of,
-    schema_id_of,
 )
-from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED, SchemaLookup, UnknownIds
-from spark_cep.codecs.topic_numbers import TopicNumbers
+from spark_cep.codecs.registry.schema_lookup import UnknownIds
+from spark_cep.codecs.registry.schemas_by_id import SchemasById
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import (
     SchemaError,
-    SchemaNotFoundError,
     SparkCepError,
     printable,
     shortened,
@@ -58,10 +56,11 @@ class ProtobufReader(RecordReader):
     def read(self, topic: str, values: Bytes, headers: Bytes) -> Read:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         schemas = self.schemas
-        readable = [schemas.is_read(one, topic) for one in schemas.types]
+        readable = np.zeros(len(schemas.types), np.uint8)
+        readable[[*types_in(schemas.types, topic)]] = 1
         number = schemas.unframed.number(topic)
         return self.layout.read(
-            values, headers, self.known, np.array(readable, np.uint8), schemas.framing,
+            values, headers, self.known, readable, schemas.framing,
             -1 if number is None else number,
         )  # fmt: skip
 
@@ -114,21 +113,12 @@ class ProtobufReader(RecordReader):
 
 
 @dataclass
-class ProtobufFormat(RecordFormat):
-    """Protobuf: the record types with the parser of each; the schemas of records as in
-    :class:`~spark_cep.codecs.registry.resolved_schemas.ResolvedSchemas`, of which fields are found
-    by the numbers that the types have. ``unframed``: of records without framing, the type of each
-    topic; ``patterns``: of topics that did not exist at the start, by type."""
+class ProtobufFormat(SchemasById[WriterMessage]):
+    """Protobuf: the record types with the parser of each; of the schemas of records the fields are
+    found by the numbers that the types have. ``unframed``: of records without framing, the type of
+    each topic."""
 
-    types: tuple[EventType, ...]
-    parsers: tuple[MessageParser, ...]
-    framing: Framing = Framing.REGISTRY
-    writers: dict[SchemaId, tuple[WriterMessage, ...]] = field(default_factory=dict)
-    unknown_ids: dict[SchemaId, int] = field(default_factory=dict)
-    unreadable: dict[SchemaId, str] = field(default_factory=dict)
-    unframed: TopicNumbers = field(default_factory=lambda: TopicNumbers({}))
-    lookup: SchemaLookup | None = None
-    registry: Registry | None = None
+    parsers: tuple[MessageParser, ...] = ()
 
     def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> ProtobufReader:
         """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
@@ -136,75 +126,24 @@ class ProtobufFormat(RecordFormat):
         layout = wire_layout(messages, wanted, vectors)
         return ProtobufReader(layout, self.known_messages(self.ids), self, UnknownIds())
 
-    def is_read(self, one: EventType, topic: str) -> bool:
-        """Return whether a type is read in a topic, which may be a new one."""
-        everywhere = {each for t in self.types for each in t.topics}
-        return topic in one.topics or (topic not in everywhere and everywhere <= set(one.topics))
-
-    @property
-    def ids(self) -> frozenset[SchemaId]:
-        """The schema ids that are known."""
-        return frozenset({*self.writers, *self.unreadable})
-
     def known_messages(self, ids: Collection[SchemaId]) -> KnownMessages:
         """The messages of these schemas."""
-        numbers, guids = in_order(each for each in ids if each in self.ids)
+        known = [each for each in ids if each in self.ids]
         first, messages = [0], list[tuple[int, int]]()
-        wanted: list[SchemaId] = [*numbers, *guids]
-        for each in wanted:
-            messages += [(one.message, one.type) for one in self.writers.get(each, ())]
+        for schema_id in ids_in_order(known):
+            messages += [(one.message, one.type) for one in self.writers.get(schema_id, ())]
             first.append(len(messages))
-        halves = [(each.int >> 64, each.int & (1 << 64) - 1) for each in guids]
+        numbers, guids = in_order(known)
         return KnownMessages(
             np.array(numbers, np.int64),
-            np.array(halves, np.uint64).reshape(len(guids), 2),
+            halves_of(guids),
             np.array(first, np.int64),
             np.array(messages, np.int64).reshape(-1, 2),
         )
 
-    @property
-    def known(self) -> str:
-        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
-        return ranges_of(self.ids)
-
-    def snapshot(self) -> ProtobufFormat:
-        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`."""
-        return replace(
-            self, writers=dict(self.writers), unknown_ids=dict(self.unknown_ids),
-            unreadable=dict(self.unreadable), registry=None,
-        )  # fmt: skip
-
-    def learn(self, schemas: Iterable[str]) -> list[str]:
-        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`; names are the ids' texts."""
-        numbers, guids = in_order(map(schema_id_of, schemas))
-        ids: list[SchemaId] = [*numbers, *guids]
-        assert self.registry is not None
-        self.ask(self.registry, ids)
-        return [str(each) for each in ids if each in self.unknown_ids]
-
-    def ask(self, registry: Registry, ids: Iterable[SchemaId]) -> None:
-        """Ask the registry for ``ids``; what it does not know is remembered as unknown, and what is
-        wrong with a schema as the reason why it cannot be read.
-
-        Raises RegistryError when the registry cannot be reached: nothing is decided then.
-        """
-        now = round(time.time() * 1000)
-        for schema_id in ids:
-            if isinstance(schema_id, int) and schema_id > LARGEST_REGISTERED:
-                self.unknown_ids[schema_id] = now
-                continue
-            try:
-                self.writers[schema_id] = self._readable(registry, schema_id)
-            except SchemaNotFoundError:
-                self.unknown_ids[schema_id] = now
-                continue
-            except SchemaError as error:
-                self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
-            self.unknown_ids.pop(schema_id, None)
-
-    def _readable(self, registry: Registry, schema_id: SchemaId) -> tuple[WriterMessage, ...]:
-        """The messages of a schema. Raises SchemaError for whatever it fails in, RegistryError
-        where the registry does not answer."""
+    def found(self, registry: Registry, schema_id: SchemaId) -> tuple[WriterMessage, ...]:
+        """See :class:`~spark_cep.codecs.registry.schemas_by_id.SchemasById`. Raises SchemaError for
+        whatever a schema fails in."""
         try:
             return tuple(self._writers(schema_id, registry.get_messages(schema_id)))
         except SparkCepError:
@@ -237,6 +176,6 @@ class ProtobufFormat(RecordFormat):
 def prepare() -> None:
     """Compile the loops with a batch without records, or load what was compiled before."""
     nothing = Bytes.of(())
-    reader = ProtobufFormat((), ()).reader((), ColumnVectors())
+    reader = ProtobufFormat(()).reader((), ColumnVectors())
     reader.read("", nothing, nothing)
     assert ops.READ == Fault.NONE

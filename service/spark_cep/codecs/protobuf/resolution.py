@@ -12,12 +12,12 @@ from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_file, c
 from spark_cep.codecs.protobuf.message_columns import columns_of
 from spark_cep.codecs.protobuf.message_values import MessageParser
 from spark_cep.codecs.protobuf.reader import ProtobufFormat
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import Framing
 from spark_cep.codecs.registry.registry import Registry
-from spark_cep.codecs.registry.resolved_schemas import EventType
 from spark_cep.codecs.registry.schema_lookup import SchemaLookup
-from spark_cep.codecs.registry.settings import RegistrySettings
-from spark_cep.codecs.registry.subjects import subjects_of
+from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
+from spark_cep.codecs.registry.subjects import no_subject, no_topic, subjects_of
 from spark_cep.codecs.topic_numbers import TopicNumbers
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
@@ -37,11 +37,10 @@ def resolve_protobuf(
     (framing,) = {Framing(source.framing) for source in inputs.values()}
     given = settings.registry
     if framing is Framing.REGISTRY and (given is None or registry is None):
-        raise ConfigurationError(
-            f"registry.url is not set: records of"
-            f" {', '.join(f'inputs.{name}' for name in inputs)} are Protobuf with a schema id of"
-            " the schema registry; set it to the registry's address, as http://registry:8081, or"
-            " set framing: none of the input, where they have none"
+        raise no_registry(
+            f"records of {', '.join(f'inputs.{name}' for name in inputs)}",
+            "framing: none of the input, where they have none",
+            "Protobuf with a schema id of the schema registry",
         )
     types: list[EventType] = []
     parsers: list[MessageParser] = []
@@ -67,7 +66,10 @@ def resolve_protobuf(
         _ = each.columns
     numbers = {topic: one.number for one in types for topic in one.topics}
     found = ProtobufFormat(
-        tuple(types), tuple(parsers), framing, unframed=TopicNumbers(numbers, tuple(patterns))
+        tuple(types),
+        framing=framing,
+        unframed=TopicNumbers(numbers, tuple(patterns)),
+        parsers=tuple(parsers),
     )
     if framing is Framing.REGISTRY and given is not None and registry is not None:
         found.lookup, found.registry = SchemaLookup(RegistrySettings.of(given)), registry
@@ -112,10 +114,7 @@ def _files(
                 ids |= {*registry.ids(subject)}
             except SchemaNotFoundError:
                 if chosen is None:
-                    raise SchemaNotFoundError(
-                        f"input {name}: the registry has no subject {subject!r}; register the"
-                        f" schema, or set inputs.{name}.reader_schema"
-                    ) from None
+                    raise no_subject(name, subject) from None
     if chosen is not None and chosen.file is not None:
         return compiled_file(chosen.file), str(chosen.file), ids
     assert registry is not None
@@ -124,10 +123,7 @@ def _files(
         subjects = [str(chosen.subject)]
         version = None if chosen.version == "latest" else int(chosen.version)
     if not subjects:
-        raise ConfigurationError(
-            f"inputs.{name}: there is no topic yet to look up the schema of; set"
-            f" inputs.{name}.reader_schema"
-        )
+        raise no_topic(name)
     found = registry.text(subjects[0], version)
     origin = f"subject {found.subject!r}, version {found.version}"
     if found.type != "PROTOBUF":

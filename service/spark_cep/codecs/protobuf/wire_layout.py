@@ -199,11 +199,7 @@ class _MessageLayout:
 
     def node(self, message: Descriptor, path: ColumnPath, depth: int) -> int:
         """The node of a message, which is the column ``path``; its number."""
-        out = self._out
-        out.depth = max(out.depth, depth)
-        number = len(out.nodes)
-        node = [0] * ops.NODE_COLUMNS
-        out.nodes.append(node)
+        number = self._begin(depth)
         made: dict[int, int] = {}
         constants: list[tuple[int, int, int]] = []
         for field in message.fields:
@@ -211,11 +207,37 @@ class _MessageLayout:
             if any(column[: len(below)] == below for column in self._wanted):
                 made[field.number] = self._field(field, below, depth, constants)
         self._oneofs(message, made)
+        self._end(number, made, constants)
+        return number
+
+    def _begin(self, depth: int) -> int:
+        """Add a node at a depth; its number."""
+        out = self._out
+        out.depth = max(out.depth, depth)
+        out.nodes.append([0] * ops.NODE_COLUMNS)
+        return len(out.nodes) - 1
+
+    def _end(
+        self, number: int, made: Mapping[int, int], constants: Sequence[tuple[int, int, int]]
+    ) -> None:
+        """Fill a node with its fields, by their numbers, and with the constants of those that are
+        not there."""
+        out, node = self._out, self._out.nodes[number]
         self._table(node, made)
         node[ops.CONSTANTS] = len(out.constants)
         out.constants += constants
         node[ops.CONSTANTS_END] = len(out.constants)
-        return number
+
+    def _row(
+        self, number: int, field: FieldDescriptor, vector: int, of: SqlType | None
+    ) -> list[int]:
+        """The row of a field with this number, whose value is one of ``field``."""
+        row = [0] * ops.FIELD_COLUMNS
+        row[ops.NUMBER], row[ops.VECTOR], row[ops.READER_VECTOR] = number, vector, -1
+        row[ops.KIND], row[ops.WIRE] = _KINDS[field.type]
+        if of is not None and representation(of) is Representation.OBJECT:
+            row[ops.READER_VECTOR] = self._out.vectors.reader(vector)
+        return row
 
     def _field(
         self,
@@ -228,11 +250,7 @@ class _MessageLayout:
         out = self._out
         vector, of = self._wanted.get(path, (-1, None))
         first_node = len(out.nodes)
-        row = [0] * ops.FIELD_COLUMNS
-        row[ops.NUMBER], row[ops.VECTOR], row[ops.READER_VECTOR] = field.number, vector, -1
-        row[ops.KIND], row[ops.WIRE] = _KINDS[field.type]
-        if of is not None and representation(of) is Representation.OBJECT:
-            row[ops.READER_VECTOR] = out.vectors.reader(vector)
+        row = self._row(field.number, field, vector, of)
         if is_repeated(field):
             # The parser finds its values; what is here is passed over.
             row[ops.KIND], row[ops.WIRE] = ops.OBJECT, _NEVER
@@ -275,23 +293,13 @@ class _MessageLayout:
     def _wrapper(self, field: FieldDescriptor, path: ColumnPath, depth: int) -> int:
         """The node of a wrapper, whose value is the column itself."""
         out = self._out
-        out.depth = max(out.depth, depth)
-        number = len(out.nodes)
-        node = [0] * ops.NODE_COLUMNS
-        out.nodes.append(node)
+        number = self._begin(depth)
         vector, of = self._wanted[path]
-        row = [0] * ops.FIELD_COLUMNS
-        row[ops.NUMBER], row[ops.VECTOR], row[ops.READER_VECTOR] = 1, vector, -1
-        row[ops.KIND], row[ops.WIRE] = _KINDS[field.type]
-        if representation(of) is Representation.OBJECT:
-            row[ops.READER_VECTOR] = out.vectors.reader(vector)
+        row = self._row(1, field, vector, of)
         constants: list[tuple[int, int, int]] = []
         self._scalar(row, field, of, constants)
         out.fields.append(row)
-        self._table(node, {1: len(out.fields) - 1})
-        node[ops.CONSTANTS] = len(out.constants)
-        out.constants += constants
-        node[ops.CONSTANTS_END] = len(out.constants)
+        self._end(number, {1: len(out.fields) - 1}, constants)
         return number
 
     def _scalar(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from spark_cep.codecs.protobuf.loops.wire import MOST_INDEX
+from spark_cep.codecs.protobuf.loops.message_framing import MOST_INDEX
 from spark_cep.codecs.registry.loops.framing_loops import MOST_LEVELS
 
 _F = FieldDescriptor

@@ -15,9 +15,10 @@ from spark_cep.codecs.avro.record_layout import Layouts, LayoutWriter
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, Read, RecordReader, Wanted
+from spark_cep.codecs.registry.event_types import types_in
 from spark_cep.codecs.registry.framing import Framed, Framing, FramingError, locate, of_glue
 from spark_cep.codecs.registry.glue_bodies import without_compression
-from spark_cep.codecs.registry.schema_ids import SchemaId, ids_in, in_order
+from spark_cep.codecs.registry.schema_ids import SchemaId, ids_in, ids_in_order, in_order
 from spark_cep.codecs.registry.schema_lookup import UnknownIds
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
@@ -131,17 +132,14 @@ def avro_reader(
 
 def _topics(schemas: ResolvedSchemas) -> tuple[dict[str, int], int, list[frozenset[int]]]:
     """Kinds of topics: by name, of any other, and of each the record types that are read in it."""
-    everywhere = {topic for t in schemas.types for topic in t.topics}
     kinds: dict[frozenset[int], int] = {}
 
     def kind(topic: str | None) -> int:
-        read = frozenset(
-            t.number for t in schemas.types if topic in t.topics or everywhere <= set(t.topics)
-        )
-        return kinds.setdefault(read, len(kinds))
+        return kinds.setdefault(types_in(schemas.types, topic), len(kinds))
 
     other = kind(None)
-    return {topic: kind(topic) for topic in sorted(everywhere)}, other, list(kinds)
+    topics = sorted({topic for one in schemas.types for topic in one.topics})
+    return {topic: kind(topic) for topic in topics}, other, list(kinds)
 
 
 def _layouts(
@@ -175,6 +173,6 @@ def _layouts(
         branches = 1 + max(writer.branch or 0 for writer in writers)
         return out.union([of.get(branch, out.not_read) for branch in range(branches)])
 
-    together: list[SchemaId] = [*ids, *guids]
+    together = ids_in_order(schemas.ids)
     programs = [[program(each, read) for each in together] for read in readable]
     return out.written(ids, programs, guids)

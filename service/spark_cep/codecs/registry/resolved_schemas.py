@@ -9,84 +9,38 @@ settings.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from spark_cep.codecs.avro.broken_records import without_bytes
-from spark_cep.codecs.avro.reader_schemas import project, record_names, record_schema
+from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.record_layout import LayoutWriter
 from spark_cep.codecs.avro.resolution import resolves
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.avro.schema_nodes import Node
-from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL
-from spark_cep.codecs.record_reader import RecordFormat, Wanted
+from spark_cep.codecs.record_reader import Wanted
 from spark_cep.codecs.registry.avro_reader import AvroReader, avro_reader
-from spark_cep.codecs.registry.framing import Framing
-from spark_cep.codecs.registry.schema_ids import SchemaId, in_order, ranges_of, schema_id_of
-from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED, SchemaLookup
-from spark_cep.codecs.topic_numbers import TopicNumbers
+from spark_cep.codecs.registry.event_types import EventType
+from spark_cep.codecs.registry.schema_ids import SchemaId
+from spark_cep.codecs.registry.schemas_by_id import SchemasById
 from spark_cep.columns.column_vectors import ColumnVectors
-from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
+from spark_cep.errors import SchemaError
 from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import (
     NULL,
     RecordType,
     SqlType,
-    readable_columns,
-    record_type,
     unreadable_part,
 )
 
-if TYPE_CHECKING:
-    # Its HTTP client takes a while to import, and these travel to each Python worker.
-    from spark_cep.codecs.registry.registry import Registry
 
-
-class SchemasById(Protocol):
-    """Knows schemas by id, as a registry does."""
+class AvroRegistry(Protocol):
+    """Knows schemas of Avro by id, as a registry does."""
 
     def get_schema(self, schema: SchemaId) -> AvroSchema:
         """The schema with this id. Raises SchemaNotFoundError where there is none, SchemaError
         where it cannot be used."""
-
-
-@dataclass(frozen=True)
-class EventType:
-    """One record type of one input, read with ``reader``. ``topics``: where it is read, ``None``
-    for every topic of the source."""
-
-    number: int
-    input: str
-    name: str
-    reader: AvroSchema
-    topics: tuple[str, ...]
-    event_time: str
-    event_time_unit: str
-
-    @cached_property
-    def columns(self) -> RecordType:
-        """The reader schema as column types.
-
-        Raises SchemaError where it has types that cannot be read.
-        """
-        try:
-            return record_type(self.reader.text)
-        except SchemaError as error:
-            raise SchemaError(
-                f"input {self.input}: {self.name} of {self.reader.origin} cannot be the reader"
-                f" schema: {error}; to read the other columns, set"
-                f" inputs.{self.input}.reader_schema to a file that has the schema without this one"
-            ) from error
-
-    @cached_property
-    def readable(self) -> AvroSchema:
-        """The reader schema without the columns that cannot be read."""
-        if unreadable_part(self.columns) is None:
-            return self.reader
-        return project(self.reader, [".".join(path) for path in readable_columns(self.columns)])
 
 
 @dataclass(frozen=True)
@@ -107,75 +61,17 @@ class WriterSchema:
 
 
 @dataclass
-class ResolvedSchemas(RecordFormat):
-    """Record types, writers, ids that the registry does not know (with when it said so, in
-    milliseconds since 1970), and ids whose schema cannot be read with the reader schema (with the
-    reason). Tasks ask ``lookup`` about ids that are not among these, the driver learns them from
-    ``registry``. ``unframed``: of records without framing, the schema id of each topic."""
-
-    types: tuple[EventType, ...]
-    writers: dict[SchemaId, tuple[WriterSchema, ...]] = field(default_factory=dict)
-    unknown_ids: dict[SchemaId, int] = field(default_factory=dict)
-    unreadable: dict[SchemaId, str] = field(default_factory=dict)
-    framing: Framing = Framing.REGISTRY
-    unframed: TopicNumbers = field(default_factory=lambda: TopicNumbers({}))
-    lookup: SchemaLookup | None = None
-    registry: Registry | None = None
-
-    def snapshot(self) -> ResolvedSchemas:
-        """Return a copy of the present knowledge for another thread or process."""
-        return replace(
-            self,
-            writers=dict(self.writers),
-            unknown_ids=dict(self.unknown_ids),
-            unreadable=dict(self.unreadable),
-            registry=None,
-        )
+class ResolvedSchemas(SchemasById[WriterSchema]):
+    """Avro: record types, and the writers of each schema id. ``unframed``: of records without
+    framing, the schema id of each topic."""
 
     def reader(self, wanted: Sequence[Wanted], vectors: ColumnVectors) -> AvroReader:
         """The reader of the ``wanted`` columns of each record type."""
         return avro_reader(self, wanted, vectors)
 
-    @property
-    def ids(self) -> frozenset[SchemaId]:
-        """The schema ids that a plan is built for."""
-        return frozenset({*self.writers, *self.unreadable})
-
-    @property
-    def known(self) -> str:
-        """The ids as ranges, in text."""
-        return ranges_of(self.ids)
-
-    def learn(self, schemas: Iterable[str]) -> list[str]:
-        """See :class:`~spark_cep.codecs.record_reader.RecordFormat`; names are the ids' texts."""
-        numbers, guids = in_order(map(schema_id_of, schemas))
-        ids: list[SchemaId] = [*numbers, *guids]
-        assert self.registry is not None
-        self.ask(self.registry, ids)
-        return [str(each) for each in ids if each in self.unknown_ids]
-
-    def ask(self, registry: SchemasById, ids: Iterable[SchemaId]) -> None:
-        """Ask the registry for ``ids``; what it does not know is remembered as unknown, and what is
-        wrong with a schema as the reason why it cannot be read.
-
-        Raises RegistryError when the registry cannot be reached: nothing is decided then.
-        """
-        now = round(time.time() * 1000)
-        for schema_id in ids:
-            if isinstance(schema_id, int) and schema_id > LARGEST_REGISTERED:
-                # To a registry that is no id at all, and its answer may look like an outage.
-                self.unknown_ids[schema_id] = now
-                continue
-            try:
-                schema = registry.get_schema(schema_id)
-                self.writers[schema_id] = self._readable(schema_id, schema)
-            except SchemaNotFoundError:
-                self.unknown_ids[schema_id] = now
-                continue
-            except SchemaError as error:
-                # It goes into each dead letter.
-                self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
-            self.unknown_ids.pop(schema_id, None)
+    def found(self, registry: AvroRegistry, schema_id: SchemaId) -> tuple[WriterSchema, ...]:
+        """See :class:`~spark_cep.codecs.registry.schemas_by_id.SchemasById`."""
+        return self._readable(schema_id, registry.get_schema(schema_id))
 
     def _readable(self, schema_id: SchemaId, schema: AvroSchema) -> tuple[WriterSchema, ...]:
         """The writers of a schema. Raises SchemaError for whatever it fails in."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
 
 SchemaId = int | UUID
 
@@ -22,6 +25,18 @@ def in_order(ids: Iterable[SchemaId]) -> tuple[list[int], list[UUID]]:
         else:
             guids.add(each)
     return sorted(numbers), sorted(guids)
+
+
+def ids_in_order(ids: Iterable[SchemaId]) -> list[SchemaId]:
+    """Numbers, then GUIDs, both in order and each once: as compiled loops number them."""
+    numbers, guids = in_order(ids)
+    return [*numbers, *guids]
+
+
+def halves_of(guids: Sequence[UUID]) -> NDArray[np.uint64]:
+    """The upper and the lower half of each GUID, as compiled loops compare them."""
+    halves = [(each.int >> 64, each.int & (1 << 64) - 1) for each in guids]
+    return np.array(halves, np.uint64).reshape(len(guids), 2)
 
 
 def ranges_of(ids: Iterable[SchemaId]) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.registry import Registry
-from spark_cep.codecs.registry.resolved_schemas import EventType, ResolvedSchemas, names_of
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, names_of
 from spark_cep.codecs.registry.schema_lookup import SchemaLookup
 from spark_cep.codecs.registry.settings import RegistrySettings, no_registry
-from spark_cep.codecs.registry.subjects import subjects_of
+from spark_cep.codecs.registry.subjects import no_subject, subjects_of
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
@@ -90,10 +91,7 @@ def _readers(
             versions += registry.versions(subject)
         except SchemaNotFoundError:
             if source.reader_schema is None:
-                raise SchemaNotFoundError(
-                    f"input {name}: the registry has no subject {subject!r}; register the schema,"
-                    f" or set inputs.{name}.reader_schema"
-                ) from None
+                raise no_subject(name, subject) from None
     ids = {version.id for version in versions}
     chosen = source.reader_schema
     if chosen is not None:

@@ -116,13 +116,17 @@ class RegistrySettings:
         return text
 
 
-def no_registry(records: str, instead: str = "") -> ConfigurationError:
-    """Return the error for settings without a registry that ``records`` need; ``instead``: a
-    setting with which they would not."""
+def no_registry(
+    records: str,
+    instead: str = "",
+    form: str = "Avro with a schema id of the schema registry in front",
+) -> ConfigurationError:
+    """Return the error for settings without a registry that ``records``, which have this form,
+    need; ``instead``: a setting with which they would not."""
     otherwise = f", or set {instead}" if instead else ""
     return ConfigurationError(
-        f"registry.url is not set: {records} are Avro with a schema id of the schema registry in"
-        f" front; set it to the registry's address, as http://registry:8081{otherwise}"
+        f"registry.url is not set: {records} are {form}; set it to the registry's address, as"
+        f" http://registry:8081{otherwise}"
     )
 
 

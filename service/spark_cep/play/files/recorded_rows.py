@@ -22,7 +22,7 @@ from spark_cep.cases.writing.tapping import (
     event_time_column,
     tapped_events,
 )
-from spark_cep.codecs.registry.resolved_schemas import EventType
+from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.errors import ConfigurationError, RuleSetError
 from spark_cep.pattern.tree import Rule, Step
 from spark_cep.play.cells import cell_texts

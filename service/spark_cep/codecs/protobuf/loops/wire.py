@@ -10,17 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_cep.codecs.registry.loops.framing_loops import (
-    GUID_LENGTH,
-    GUID_MAGIC,
-    ID_LENGTH,
-    ID_MAGIC,
-    MOST_LEVELS,
-    UNFRAMED,
-    big_endian,
-    known_guid,
-    schema_header,
-)
+from spark_cep.codecs.protobuf.loops.message_framing import schema_and_message, varint, zigzag
+from spark_cep.codecs.registry.loops.framing_loops import UNFRAMED
 from spark_cep.columns.compilation import compiled, inlined
 from spark_cep.columns.loops.byte_loops import is_utf8
 from spark_cep.columns.loops.text_hash import little_endian
@@ -57,38 +48,15 @@ MOST_GROUPS = 100
 _MOST_LENGTH = (1 << 31) - 1
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
-#: Messages of a level.
-MOST_INDEX = 4_095
-
-
-@compiled
-def _varint(data, at, end):
-    """A number of at most ten bytes and the place behind it; -1: there is none."""
-    value = np.uint64(0)
-    for place in range(10):
-        if at >= end:
-            return value, -1
-        byte = data[at]
-        at += 1
-        value |= np.uint64(byte & 127) << np.uint64(7 * place)
-        if byte < 128:
-            # Of a tenth byte the lowest bit counts.
-            return value, at
-    return value, -1
 
 
 @inlined
 def _short_varint(data, at, end):
     """A tag or a length: at most five bytes, and 32 bits."""
-    value, behind = _varint(data, at, end)
+    value, behind = varint(data, at, end)
     if behind - at > 5 or value >> np.uint64(32):
         behind = -1
     return np.int64(value), behind
-
-
-@inlined
-def _zigzag(value):
-    return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1))
 
 
 @inlined
@@ -102,7 +70,7 @@ def _signed(value):
 def _passed(data, at, end, wire):
     """The place behind a value that is no group; -1: there is none."""
     if wire == VARINT:
-        _, at = _varint(data, at, end)
+        _, at = varint(data, at, end)
         return at
     if wire == LENGTH:
         length, at = _short_varint(data, at, end)
@@ -155,7 +123,7 @@ def _timestamp(data, at, end, seconds, nanos, groups):
         if at < 0 or tag >> 3 == 0:
             return seconds, nanos, False
         if tag in (1 << 3, 2 << 3):
-            value, at = _varint(data, at, end)
+            value, at = varint(data, at, end)
             if at < 0:
                 return seconds, nanos, False
             if tag == 1 << 3:
@@ -230,7 +198,7 @@ def _read_record(
         _cleared(field, fields, members, inside, inner, record, nulls, seen)
         kind, vector = fields[field, KIND], fields[field, VECTOR]
         if wire == VARINT:
-            value, at = _varint(data, at, end)
+            value, at = varint(data, at, end)
             if at < 0:
                 return UNDECODABLE
             if kind == SYMBOL:
@@ -249,13 +217,13 @@ def _read_record(
                 if kind == UNSIGNED and whole < 0:
                     result = BAD_VALUE
             elif kind == ZIGZAG:
-                whole = _zigzag(value)
+                whole = zigzag(value)
             elif kind == INT:
                 whole = _signed(value)
             elif kind == UNSIGNED_INT:
                 whole = np.int64(value & np.uint64(0xFFFFFFFF))
             elif kind == ZIGZAG_INT:
-                whole = _zigzag(value & np.uint64(0xFFFFFFFF))
+                whole = zigzag(value & np.uint64(0xFFFFFFFF))
             else:
                 whole = np.int64(value != np.uint64(0))
             if vector >= 0:
@@ -330,60 +298,6 @@ def _read_record(
 
 
 @compiled
-def message_index(data, at, end):
-    """The index of a message in its file, as one number, and the place behind it; -1: there is
-    none."""
-    found, behind = _varint(data, at, end)
-    if behind < 0:
-        return np.int64(0), -1
-    levels = _zigzag(found)
-    if levels == 0:
-        # Short for the first message.
-        return np.int64(1), behind
-    if not 0 < levels <= MOST_LEVELS:
-        return np.int64(0), -1
-    key = np.int64(0)
-    for _ in range(levels):
-        found, behind = _varint(data, behind, end)
-        index = _zigzag(found)
-        if behind < 0 or not 0 <= index < MOST_INDEX:
-            return np.int64(0), -1
-        key = key << 12 | (index + 1)
-    return key, behind
-
-
-@compiled
-def _framed(data, at, end, headers, header, headers_end, ids, guids):
-    """The place of a record's schema among all that are known (-1: it is none of them, -2: there is
-    none), the index of its message (-1: there is none), and the place of its body."""
-    place, length = np.int64(-1), np.int64(0)
-    if header < headers_end:
-        place, length = schema_header(headers, header, headers_end)
-    in_header = place >= 0
-    source = headers if in_header else data
-    first = place if in_header else at
-    last = place + length if in_header else end
-    if last - first >= ID_LENGTH and source[first] == ID_MAGIC:
-        wanted = np.int64(big_endian(source, first + 1, 4))
-        known = np.searchsorted(ids, wanted)
-        if known >= len(ids) or ids[known] != wanted:
-            known = np.int64(-1)
-        first += ID_LENGTH
-    elif last - first >= GUID_LENGTH and source[first] == GUID_MAGIC:
-        upper = big_endian(source, first + 1, 8)
-        known = np.int64(known_guid(upper, big_endian(source, first + 9, 8), guids))
-        if known >= 0:
-            known += len(ids)
-        first += GUID_LENGTH
-    else:
-        return np.int64(-2), np.int64(-1), at
-    index, behind = message_index(source, first, last)
-    if behind < 0:
-        return known, np.int64(-1), at
-    return known, index, at if in_header else behind
-
-
-@compiled
 def read_messages(
     data, places, absent, framing, headers, header_places, no_headers, unframed, ids, guids, first,
     messages, readable, roots, nodes, fields, slots, constants, symbols, members, inside, inner,
@@ -407,7 +321,9 @@ def read_messages(
             if not no_headers[record]:
                 header = header_places[record] >> 32
                 header_end = header + (header_places[record] & 0xFFFFFFFF)
-            known, index, at = _framed(data, at, end, headers, header, header_end, ids, guids)
+            known, index, at = schema_and_message(
+                data, at, end, headers, header, header_end, ids, guids
+            )
             if known < 0:
                 outcomes[record] = UNKNOWN_ID if known == -1 else NOT_FRAMED
                 continue

@@ -1,4 +1,4 @@
-"""The roads of a running job: its input and output topics, its pages, its checkpoint."""
+"""The feeds of a running job: its input and output topics, its pages, its checkpoint."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _STATE_SECONDS: Final = 0.5
 _MOST_PARTIALS: Final = 1_000
 
 
-class Roads:
-    """Opens the roads of a job, and keeps what they bring in ``watch``.
+class JobFeeds:
+    """Opens the feeds of a job, and keeps what they bring in ``watch``.
 
     Args:
         settings: The job's.
@@ -169,7 +169,7 @@ class Roads:
         self._drawn = {(each.rule.id, each.rule.version): _drawn_rule(each) for each in rules}
 
     def close(self) -> None:
-        """Stop what the roads have started."""
+        """Stop what the feeds have started."""
         if self._session is not None:
             self._session.stop()
 
