@@ -62,7 +62,6 @@ class NewestRecords:
         """The lines of what has come. Raises what :class:`Cluster` does."""
         ends = self._cluster.offsets(self._partitions, END, committed=True)
         parts = newest_parts(ends, self._seen)
-        self._seen.update(ends)
         lines = []
         passed = sum(part.passed for part in parts.values())
         if passed:
@@ -75,21 +74,27 @@ class NewestRecords:
         left = set(parts)
         found: list[Message] = []
         wanted = [TopicPartition(*at, part.start) for at, part in parts.items()]
+        self._seen.update((at, part.start) for at, part in parts.items())
         self._consumer.assign(wanted)
         while left:
             messages = self._cluster.ask(
                 lambda: self._consumer.consume(_MOST_AT_ONCE, _WAIT_SECONDS)
             )
             if not messages:
-                break  # what is missing comes no more: it is shown another time, or never
+                break  # the broker takes its time: the next reading begins where this one ends
             for message in messages:
                 at = (message.topic() or "", message.partition() or 0)
                 offset, error = message.offset() or 0, message.error()
-                if error is None and at in left and offset < parts[at].end:
+                if at not in left:
+                    continue
+                end = parts[at].end
+                if error is None and offset < end:
                     found.append(message)
+                    self._seen[at] = offset + 1
                 ended = error is not None and error.code() == KafkaError._PARTITION_EOF
-                if ended or offset >= parts.get(at, NewestPart(0, 0, 0)).end - 1:
+                if ended or offset >= end - 1:
                     left.discard(at)
+                    self._seen[at] = end
         self._consumer.assign([])
         return sorted(found, key=lambda each: each.timestamp()[1])
 
