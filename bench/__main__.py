@@ -307,15 +307,43 @@ def rules(
 
 @app.command()
 def latency(
-    rate: Annotated[int, typer.Option(min=1, help="Events a second.")] = 20_000,
-    seconds: Annotated[float, typer.Option(min=10, help="How long they come.")] = 240.0,
-    settling: Annotated[float, typer.Option(min=0, help="Seconds not counted, at first.")] = 150.0,
-    tiny_seconds: Annotated[float, typer.Option(min=5, help="How long for tiny batches.")] = 60.0,
+    rates: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Events a second; again for more. [10, 1000, 20000, 100000]"),
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="Seconds that are measured.")] = 60.0,
+    settling: Annotated[float, typer.Option(min=0, help="Seconds before them.")] = 120.0,
+    disorder_ms: Annotated[
+        int, typer.Option(min=0, help="How far events are out of order, in milliseconds.")
+    ] = 0,
+    partitions: Annotated[
+        list[int] | None,
+        typer.Option(min=1, max=16, help="State partitions; again for more. [2, 16]"),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Part of the name of jobs; again for more. [all]")
+    ] = None,
+    flink: Annotated[bool, typer.Option(help="Also Flink CEP.")] = True,
     cores: Cores = None,
 ) -> None:
-    """From the moment the watermark may pass an event to the committed match; tiny batches."""
-    load = live.Load(rate, seconds, settling)
-    _measure_alone("latency", lambda bed: live.latency(bed, load, tiny_seconds), 1, cores)
+    """From the append of the event that completes a match until a consumer can have the match, next
+    to Flink CEP; figures are kept unless --seconds, --settling or --disorder-ms is given."""
+    load = live.Load(rates or live.RATES, seconds, settling, disorder_ms)
+    program = _peer() if flink else None
+    jobs = live.live_jobs(partitions or live.STATE_PARTITIONS, program)
+    chosen = [job for job in jobs if any(part in job.name for part in only or [""])]
+    if not chosen:
+        allowed = "; ".join(job.name for job in jobs)
+        raise typer.BadParameter(f"no job has such a name; allowed: parts of {allowed}")
+    _measure_alone(
+        "latency",
+        lambda bed: live.latency(bed, chosen, load),
+        1,
+        cores,
+        flink=program.version if program else None,
+        keep=(seconds, settling, disorder_ms) == (60.0, 120.0, 0),
+        join=live.joined,
+    )
 
 
 @app.command(name="rule-changes")
@@ -454,11 +482,15 @@ def _measure(
     record: bool = False,
 ) -> None:
     """Measure next to the peer, which is built first."""
-    with _told():
-        program = build_peer((_WORK / "bench-flink" / "flink").resolve())
+    program = _peer()
     _measure_alone(
         name, lambda bed: measure(bed, program), runs, cores, record=record, flink=program.version
     )
+
+
+def _peer() -> FlinkProgram:
+    with _told():
+        return build_peer((_WORK / "bench-flink" / "flink").resolve())
 
 
 def _measure_alone(
@@ -470,8 +502,9 @@ def _measure_alone(
     record: bool = False,
     flink: str | None = None,
     keep: bool = True,
+    join: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]] | None = None,
 ) -> None:
-    """Measure, print the table, keep the figures."""
+    """Measure, print the table, keep the figures; ``join`` puts them to those kept before."""
     chosen = all_cores()[:cores]
     facts = circumstances(chosen, flink)
     folder, jars = (_WORK / "bench").resolve(), (_WORK / "jars").resolve()
@@ -479,8 +512,11 @@ def _measure_alone(
         figures = measure(bed)
     document = {"benchmark": name, "runs_each": runs, "facts": facts} | figures
     if keep:
+        file = _FIGURES / f"{name}.json"
+        if join is not None and file.exists():
+            document = join(json.loads(file.read_text("utf-8")), document)
         _FIGURES.mkdir(parents=True, exist_ok=True)
-        (_FIGURES / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+        file.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     typer.echo(text(document))
     if record:
         history.append(history.HISTORY, name, facts, figures["ratios"], runs)

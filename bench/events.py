@@ -35,11 +35,12 @@ _DISORDER_MS = 1_000
 #: So far behind the last event everything of the rules with short windows is decided.
 _HOUR_MS = 3_600_000
 _PARSED = fastavro.parse_schema(SCHEMA)
-_TYPES = {"login_ok": 10, "login_fail": 8, "view": 40, "click": 30, "purchase": 7, "logout": 5}
+#: How often events are of which type.
+TYPES = {"login_ok": 10, "login_fail": 8, "view": 40, "click": 30, "purchase": 7, "logout": 5}
 
 
 def events(
-    count: int, users: int = 50_000, weights: Mapping[str, int] = _TYPES
+    count: int, users: int = 50_000, weights: Mapping[str, int] = TYPES
 ) -> Iterator[dict[str, Any]]:
     """The first ``count`` events, of types as often as their ``weights`` say."""
     source = random.Random(7)
@@ -78,7 +79,7 @@ def encoded(event: dict[str, Any]) -> Encoded:
     return event["user_id"], body.getvalue()
 
 
-def logins(count: int, users: int = 50_000, weights: Mapping[str, int] = _TYPES) -> Stream:
+def logins(count: int, users: int = 50_000, weights: Mapping[str, int] = TYPES) -> Stream:
     """The first ``count`` events of so many users and such types, closed an hour later."""
     end = _FIRST_MS + count // 10 + _HOUR_MS
     return Stream(

@@ -51,6 +51,7 @@ class Feed:
                 "queue.buffering.max.messages": 1_000_000,
                 "queue.buffering.max.kbytes": 1 << 18,
                 "message.max.bytes": LARGEST_RECORD,
+                "delivery.report.only.error": True,
                 "log_level": 0,
             }
         )

@@ -3,8 +3,8 @@
 The protocol is that of :mod:`bench.side`. All runs share a Spark session; each has settings,
 checkpoint and outputs of its own. What can be asked, by ``do``:
 
-* ``run``: the service, to the end of the topic, for ``for_seconds``, or until ``until_events`` are
-  read; where it refuses the rules the answer is why;
+* ``run``: the service, to the end of the topic, until ``until_events`` are read, or, with
+  ``until_asked``, until another line comes; where it refuses the rules the answer is why;
 * ``ceiling``: Spark alone reading the topic, with the service's options, into a sink that drops
   everything;
 * ``state``: what a checkpoint holds;
@@ -136,20 +136,15 @@ class JobRun:
         #: Numbers of rule sets, and when the job said that a batch under it is committed.
         self._rule_sets: list[tuple[float, float]] = []
 
-    def go(self, for_seconds: float | None, until_events: int | None) -> dict[str, Any]:
-        """Run to the end of input, or for so long, or until so many events are read."""
+    def go(self, until_events: int | None, until_asked: bool) -> dict[str, Any]:
+        """Run to the end of input, or until so many events are read or another line comes."""
         self._until = until_events
         ended = threading.Event()
         watch = threading.Thread(target=self._follow_rules, args=(ended,), daemon=True)
         watch.start()
-        timer = None
-        if for_seconds is not None:
-            timer = threading.Timer(for_seconds, self._service.stop)
-            timer.daemon = True
-            timer.start()
+        if until_asked:
+            threading.Thread(target=self._stop_when_asked, daemon=True).start()
         self._service.run()
-        if timer is not None:
-            timer.cancel()
         ended.set()
         watch.join()
         if self._query is None:
@@ -188,6 +183,10 @@ class JobRun:
         if self._until is not None and self._found["events"] >= self._until:
             self._service.stop()
 
+    def _stop_when_asked(self) -> None:
+        sys.stdin.readline()
+        self._service.stop()
+
     def _follow_rules(self, ended: threading.Event) -> None:
         number = None
         while not ended.wait(_LOOK_SECONDS):
@@ -221,7 +220,7 @@ class OurSide:
         if request["do"] == "run":
             try:
                 return JobRun(self._spark, settings).go(
-                    request.get("for_seconds"), request.get("until_events")
+                    request.get("until_events"), bool(request.get("until_asked"))
                 )
             except RuleSetError as error:
                 return {"refused": str(error)}

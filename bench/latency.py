@@ -1,252 +1,379 @@
-"""From the moment at which the watermark may pass an event to the committed match.
+"""From the append of the event that completes a match to when a consumer can have the match.
 
-Events come at a steady rate, with times of now, up to a second out of order. The watermark trails
-by that second, so it may pass an event a second after its time: from then on counts what a consumer
-of committed records waits for the match, or, from a second after the deadline on, for the timeout.
-The clock is one: feed and consumer are in this process.
+All times are those of the broker's log (:mod:`bench.kafka_log`), so no consumer runs meanwhile.
+Each job is a process of its own, over a stream that begins with ten events a second; the rate to be
+measured begins with the job's first visible output, and with it the first minute.
 """
 
 from __future__ import annotations
 
-import random
+import shutil
 import statistics
-import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+import numpy as np
 
-from bench.avro_pieces import double, long, text
-from bench.events import SCHEMA, logins
+from bench.events import SCHEMA, TYPES
 from bench.feed import Feed
-from bench.outputs import decoder
+from bench.flink_program import FlinkProgram
+from bench.kafka_log import Numbers, PartitionLog, read_log
+from bench.live_events import LINGER_MS, LiveEvents, before, send_steadily
+from bench.outputs import DisagreementError, committed_messages, decoder, line_of
 from bench.rules import write_rules
 from bench.side import Side
-from bench.testbed import DISORDER_MS, OUTPUTS, PARTITIONS, TestBed, output_topic
-from spark_cep.codecs.registry.framing import frame
+from bench.testbed import OUTPUTS, PARTITIONS, TestBed, output_topic
+from spark_cep.config import Settings
 
-_WITHIN_MS = 20_000
-_USERS = 10_000
-_TYPES = {"login_ok": 10, "login_fail": 8, "view": 40, "click": 30, "purchase": 7, "logout": 5}
-_TICK_SECONDS = 0.02
-#: As producers do by default since Kafka 4.
-_LINGER_MS = 5
-#: A batch of no more records than this is a tiny one.
-_TINY = 100
-_TINY_RATE = 10
-_DRAIN_SECONDS = 10.0
-_WARM_UP_EVENTS = 100_000
+RATES = (10, 1_000, 20_000, 100_000)
+STATE_PARTITIONS = (2, 16)
+_RULE, _WITHIN_MS = "open", 20_000
+#: Few events would not have enough matches: up to this rate all are log-ins of few users.
+_QUIET_RATE = 10
+_QUIET_USERS = PARTITIONS
+_QUIET_TYPES = {"login_fail": 1, "login_ok": 1}
+#: A user has an event each so many seconds.
+_SECONDS_OF_USER = 0.5
+_FIRST_SECONDS = 60.0
+#: Longer than anything on its way takes.
+_DRAIN_SECONDS = 5.0
+_START_LIMIT, _LOOK_SECONDS = 180.0, 0.2
+#: About: from a process to its first output, and from the last event to the figures.
+_START_SECONDS, _END_SECONDS = 20.0, 15.0
+#: What the documentation recommends for latency.
+_OUR_TRIGGER = {"interval": "0 ms"}
+#: By itself Flink lets time move every 200 ms, and keeps an output for up to 100.
+_FLINK_OPTIONS = {
+    "pipeline.auto-watermark-interval": "10ms",
+    "execution.buffer-timeout.interval": "5ms",
+}
+_CHECKPOINTS_MS = (200, 1_000, 10_000)
+_SAME_FACTS = ("version", "commit", "processor", "cores")
 
 
 @dataclass(frozen=True)
 class Load:
-    """``rate`` events a second for ``seconds``, the first ``settling`` of them not counted."""
+    """``rates`` in events a second. Measured are ``seconds`` after ``settling``, and the first
+    minute. Events come out of order by less than ``disorder_ms``."""
 
-    rate: int
+    rates: Sequence[int]
     seconds: float
     settling: float
+    disorder_ms: int
 
 
-class LiveEvents:
-    """Encodes events of now: all but the time is made beforehand."""
+@dataclass(frozen=True)
+class Running:
+    """A job that was started, and the topic of its matches. ``disorder_ms``: its watermark trails
+    by so much. ``line`` makes the line of a record (:mod:`bench.outputs`)."""
 
-    def __init__(self, schema_id: int, seed: int = 7) -> None:
-        source = random.Random(seed)
-        self._source = source
-        self._heads = [frame(schema_id, text(f"user-{user:07d}")) for user in range(_USERS)]
-        self._kinds = [
-            text(kind) for kind in source.choices([*_TYPES], [*_TYPES.values()], k=1_000)
+    side: Side
+    output: str
+    topics: Sequence[str]
+    checkpoint: str
+    disorder_ms: int
+    line: Callable[[bytes], str]
+
+
+@dataclass(frozen=True)
+class LiveJob:
+    """A way to run a job on a topic of events; ``start`` is given the disorder of the events.
+    ``shown_every_ms``: how often output becomes visible, where that is a setting."""
+
+    name: str
+    start: Callable[[TestBed, str, int], Running] = field(repr=False)
+    shown_every_ms: int = 0
+
+
+def live_jobs(partitions: Iterable[int], program: FlinkProgram | None) -> list[LiveJob]:
+    """Ours with default settings, and with those for latency and so many state partitions; Flink's,
+    unless ``program`` is None."""
+    jobs = [_ours("ours, default settings", None)]
+    jobs += [_ours(f"ours, for latency, {n} state partitions", n) for n in partitions]
+    if program is not None:
+        jobs.append(_flink(program, "Flink, at least once, default settings", None, {}))
+        jobs.append(_flink(program, "Flink, at least once, for latency", None, _FLINK_OPTIONS))
+        jobs += [
+            _flink(program, f"Flink, exactly once, {ms / 1000:g} s", ms, _FLINK_OPTIONS)
+            for ms in _CHECKPOINTS_MS
         ]
-        self._amounts = [double(source.random() * 500) for _ in range(1_000)]
-        self._tails = [
-            text(f"10.{n % 256}.{n % 100}.7") + text(f"{source.getrandbits(64):016x}")
-            for n in range(1_000)
-        ]
+    return jobs
 
-    def event(self, now_ms: int) -> tuple[int, bytes]:
-        """A user's number, and an event that is up to the allowed disorder older than now."""
-        draw = self._source.getrandbits(60)
-        user = draw % _USERS
-        age = (draw >> 14) % DISORDER_MS
-        value = b"".join(
-            (
-                self._heads[user],
-                self._kinds[(draw >> 24) % 1_000],
-                self._amounts[(draw >> 34) % 1_000],
-                long(now_ms - age),
-                self._tails[(draw >> 44) % 1_000],
-            )
+
+def _ours(name: str, partitions: int | None) -> LiveJob:
+    """Without ``partitions``, settings are the default ones."""
+
+    def start(bed: TestBed, topic: str, disorder_ms: int) -> Running:
+        run = bed.next_run("latency")
+        topics = {kind: output_topic(run, kind) for kind in OUTPUTS}
+        bed.broker.create_topics(dict.fromkeys(topics.values(), PARTITIONS))
+        rules = write_rules(bed.folder / "rules" / _RULE, _RULE, _WITHIN_MS)
+        settings = bed.settings(run, topic, rules, batch=None)
+        checkpoint = settings["state"]["checkpoint"]
+        settings |= {
+            "time": {},
+            "trigger": {"mode": "continuous"},
+            "state": {"checkpoint": checkpoint},
+        }
+        if partitions is not None:
+            settings["time"]["allowed_disorder"] = f"{disorder_ms} ms"
+            settings["trigger"] |= _OUR_TRIGGER
+            settings["state"]["state_partitions"] = partitions
+        side = bed.our_side()
+        side.send({"do": "run", "settings": settings, "until_asked": True})
+        decode = decoder("match")
+        return Running(
+            side,
+            topics["matches"],
+            [*topics.values(), f"{run}.commit-markers"],
+            checkpoint,
+            Settings.model_validate(settings).time.allowed_disorder,
+            lambda value: line_of("m", decode(value)),
         )
-        return user, value
+
+    return LiveJob(name, start)
 
 
-class Pace(threading.Thread):
-    """Sends events at a steady rate, those of each tick together."""
+def _flink(
+    program: FlinkProgram, name: str, checkpoint_ms: int | None, options: Mapping[str, str]
+) -> LiveJob:
+    """Exactly once with ``checkpoint_ms``, else at least once."""
+    once = checkpoint_ms is not None
 
-    def __init__(self, feed: Feed, events: LiveEvents, rate: int, seconds: float) -> None:
-        super().__init__(name="feed", daemon=True)
-        self._feed, self._events = feed, events
-        self._rate, self._seconds = rate, seconds
-        self.late_by = 0.0
-        """How far behind its own schedule the feed fell, in seconds."""
-
-    def run(self) -> None:
-        """Send until the time is over."""
-        began = time.time()
-        sent = 0
-        while (now := time.time()) < began + self._seconds:
-            due = int((now - began) * self._rate)
-            self.late_by = max(self.late_by, (due - sent) / self._rate - _TICK_SECONDS)
-            for _ in range(due - sent):
-                user, value = self._events.event(int(time.time() * 1000))
-                self._feed.send(value, f"user-{user:07d}", user % PARTITIONS)
-            sent = due
-            self._feed.serve()
-            time.sleep(_TICK_SECONDS)
-        self._feed.flush()
-
-
-class Watcher(threading.Thread):
-    """Notes when each committed record of some topics is seen."""
-
-    def __init__(self, bootstrap: str, topics: Sequence[str]) -> None:
-        super().__init__(name="watcher", daemon=True)
-        self.seen: dict[str, list[tuple[float, bytes]]] = {topic: [] for topic in topics}
-        self._ended = threading.Event()
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": "bench-latency",
-                "isolation.level": "read_committed",
-                "enable.auto.commit": False,
-                "fetch.wait.max.ms": 20,
-                "log_level": 0,
-            }
+    def start(bed: TestBed, topic: str, disorder_ms: int) -> Running:
+        run = bed.next_run("latency-flink")
+        request = bed.request(
+            run,
+            topic,
+            _RULE,
+            within_ms=_WITHIN_MS,
+            delivery="exactly_once" if once else "at_least_once",
+            checkpoint_ms=checkpoint_ms or _CHECKPOINTS_MS[-1],
+            until_asked=True,
+            disorder_ms=disorder_ms,
+            options=options,
         )
-        places = [TopicPartition(t, number, 0) for t in topics for number in range(PARTITIONS)]
-        self._consumer.assign(places)
+        side = bed.peer(program)
+        side.send(request)
+        return Running(side, run, [run], request["checkpoint_folder"], disorder_ms, bytes.decode)
 
-    def run(self) -> None:
-        """Look until told to end."""
-        while not self._ended.is_set():
-            messages = self._consumer.consume(1_000, 0.02)
-            now = time.time()
-            for message in messages:
-                topic, value = message.topic(), message.value()
-                if message.error() is None and topic is not None and value is not None:
-                    self.seen[topic].append((now, value))
-        self._consumer.close()
-
-    def end(self) -> None:
-        """Stop looking."""
-        self._ended.set()
-        self.join()
+    return LiveJob(name, start, checkpoint_ms or 0)
 
 
-def latency(bed: TestBed, load: Load, tiny_seconds: float) -> dict[str, Any]:
-    """Latencies under load, then the time of batches with next to nothing in them."""
-    side = bed.our_side()
-    rules = write_rules(bed.folder / "rules" / "fails", "fails", _WITHIN_MS)
-    small = bed.filled("logins-warm-up", logins(_WARM_UP_EVENTS), _WARM_UP_EVENTS)
-    bed.say("warming up")
-    warm = bed.settings(bed.next_run("warm-up"), small.name, rules, batch=_WARM_UP_EVENTS)
-    side.ask({"do": "run", "settings": warm})
-    bed.say(f"{load.rate:,} events/s for {load.seconds:g} s")
-    loaded = _live(bed, side, load)
-    bed.say(f"{_TINY_RATE} events/s for {tiny_seconds:g} s")
-    quiet = _live(bed, side, Load(_TINY_RATE, tiny_seconds, 0.0))
-    tiny = [one for one in quiet["batches"][1:] if one["rows"] <= _TINY]
+def minutes(jobs: Sequence[LiveJob], load: Load) -> float:
+    """About how long :func:`latency` takes."""
+    each = _START_SECONDS + load.settling + load.seconds + _DRAIN_SECONDS + _END_SECONDS
+    # A job whose output is shown late is seen to run late, and has to be waited for at the end.
+    shown = sum(2 * job.shown_every_ms / 1000 for job in jobs)
+    return len(load.rates) * (len(jobs) * each + shown) / 60
+
+
+def latency(bed: TestBed, jobs: Sequence[LiveJob], load: Load) -> dict[str, Any]:
+    """Latencies by rate and job."""
+    bed.say(
+        f"{len(load.rates) * len(jobs)} runs, about {minutes(jobs, load):.0f} minutes, from now"
+        f" {time.strftime('%H:%M')}"
+    )
+    cells = []
+    for rate in load.rates:
+        for job in jobs:
+            bed.say(f"{rate:,} events/s: {job.name}")
+            cells.append({"rate": rate, "job": job.name, **_measured(bed, job, rate, load)})
     return {
-        "load": {"rate": load.rate, "seconds": load.seconds, "feed_late_by": loaded["late_by"]},
-        "latency": {
-            name: percentiles(loaded[name], aim)
-            for name, aim in (("matches", (1.0, 2.5)), ("timeouts", (1.0, 2.5)))
+        "load": {
+            "seconds": load.seconds,
+            "settling": load.settling,
+            "disorder_ms": load.disorder_ms,
         },
-        "batches": {
-            "count": len(loaded["batches"]),
-            "median_seconds": round(_median(one["seconds"] for one in loaded["batches"]), 3),
-        },
-        "tiny_batches": {
-            "count": len(tiny),
-            "median_milliseconds": round(_median(one["seconds"] for one in tiny) * 1000),
-            "stages": _stages(tiny),
-        },
+        "latency": cells,
     }
 
 
-def percentiles(seconds: Sequence[float], aim: tuple[float, float]) -> dict[str, Any]:
-    """Of latencies; ``aim`` is for the median and the 99th percentile."""
-    if len(seconds) < 2:
-        return {"count": len(seconds)}
-    cuts = statistics.quantiles(seconds, n=100)
+def joined(kept: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """``found`` with what was ``kept`` of the same version, machine and load, and was not measured
+    again."""
+    same = all(kept["facts"][name] == found["facts"][name] for name in _SAME_FACTS)
+    if not same or kept.get("load") != found["load"]:
+        return found
+    again = {(cell["rate"], cell["job"]) for cell in found["latency"]}
+    cells = [cell for cell in kept["latency"] if (cell["rate"], cell["job"]) not in again]
+    # Rates in order, jobs of a rate as they were measured.
+    return found | {"latency": sorted(cells + found["latency"], key=lambda cell: int(cell["rate"]))}
+
+
+def _measured(bed: TestBed, job: LiveJob, rate: int, load: Load) -> dict[str, Any]:
+    topic = bed.next_run(f"live-{rate}")
+    schema_id = bed.topic(topic, SCHEMA)
+    quiet = LiveEvents(schema_id, _QUIET_USERS, _QUIET_TYPES, load.disorder_ms)
+    users = max(_QUIET_USERS, int(rate * _SECONDS_OF_USER))
+    events = LiveEvents(schema_id, users, TYPES, load.disorder_ms) if rate > _QUIET_RATE else quiet
+    feed = Feed(bed.broker.bootstrap, topic, LINGER_MS)
+    data = bed.broker.folder / "data"
+    running = job.start(bed, topic, load.disorder_ms)
+    with running.side as side:
+        send_steadily(feed, quiet, _QUIET_RATE, _NothingShown(data, running.output))
+        if not _shown(data, running.output):
+            # Most often answering raises, and tells how it failed.
+            raise RuntimeError(f"{job.name} wrote nothing and answered {side.answer(0)}")
+        began = time.time()
+        ends = began + load.settling + load.seconds
+        drain = _DRAIN_SECONDS + (running.disorder_ms + job.shown_every_ms) / 1000
+        late_by = send_steadily(feed, events, rate, before(ends + drain))
+        feed.flush()
+        side.send({"do": "stop"})
+        answer = side.answer(_START_LIMIT)
+    if answer.get("late"):
+        raise RuntimeError(f"{job.name}: {answer['late']} events were late")
+    sent = [
+        np.concatenate([each.times(n) for each in dict.fromkeys((quiet, events))])
+        for n in range(PARTITIONS)
+    ]
+    moments = _moments_of(bed, running, topic, sent)
+    shutil.rmtree(running.checkpoint, ignore_errors=True)
+    bed.forget([topic, *running.topics])
+    warm = (ends - load.seconds) * 1000, ends * 1000
+    batches = [
+        one
+        for one in answer.get("batches", ())
+        if warm[0] <= one["ended"] * 1000 < warm[1] and one["rows"]
+    ]
     return {
-        "count": len(seconds),
+        "late_by": round(late_by, 3),
+        "kept_up": bool(moments.completed.max(initial=0) >= warm[1]),
+        "warm": moments.within(*warm),
+        "first_minute": moments.within(began * 1000, (began + _FIRST_SECONDS) * 1000),
+        "batches": _batches(batches) if batches else None,
+    }
+
+
+class _NothingShown:
+    """Tells, when asked, that a topic has no visible record, unless that lasts too long."""
+
+    def __init__(self, data: Path, topic: str) -> None:
+        self._data, self._topic = data, topic
+        self._until = time.monotonic() + _START_LIMIT
+        self._next = 0.0
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if now < self._next:
+            return True
+        self._next = now + _LOOK_SECONDS
+        return now < self._until and not _shown(self._data, self._topic)
+
+
+def _shown(data: Path, topic: str) -> bool:
+    return any(read_log(data, topic, number).visible_end for number in range(PARTITIONS))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Times of each match, in milliseconds since 1970: when the event that completes it was
+    appended, when the watermark could pass that, and when the match was appended and visible."""
+
+    completed: Numbers
+    passed: Numbers
+    written: Numbers
+    visible: Numbers
+
+    def within(self, from_ms: float, until_ms: float) -> dict[str, Any]:
+        """Percentiles in seconds of the matches that were completed in that time: of all that was
+        waited, of what was waited behind the watermark, and of the part up to the append."""
+        chosen = (self.completed >= from_ms) & (self.completed < until_ms)
+        visible, passed = self.visible[chosen], self.passed[chosen]
+        return {
+            "event": percentiles((visible - self.completed[chosen]) / 1000),
+            "watermark": percentiles((visible - passed) / 1000),
+            "written": percentiles((self.written[chosen] - passed) / 1000),
+        }
+
+
+def moments_of(
+    matches: Numbers,
+    sent: Sequence[Numbers],
+    inputs: Sequence[PartitionLog],
+    outputs: Sequence[PartitionLog],
+    disorder_ms: int,
+) -> Moments:
+    """The moments of ``matches``, rows of partition and offset of the event that completes one, and
+    of its own record. ``sent``: times of the events of each partition, by offset.
+
+    The watermark trails the newest event of the slowest partition by the disorder and a
+    millisecond more.
+    """
+    completed, time_of, written, visible = np.zeros((4, len(matches)), np.int64)
+    for number in range(len(inputs)):
+        here = matches[:, 0] == number
+        offsets = matches[here, 1]
+        time_of[here] = sent[number][offsets]
+        completed[here] = inputs[number].appended_ms(offsets)
+    passed = completed.copy()
+    for times, log in zip(sent, inputs, strict=True):
+        newest = np.maximum.accumulate(times)
+        passed = np.maximum(
+            passed, log.appended_ms(np.searchsorted(newest, time_of + disorder_ms + 1))
+        )
+    for number, log in enumerate(outputs):
+        here = matches[:, 2] == number
+        written[here] = log.appended_ms(matches[here, 3])
+        visible[here] = log.visible_ms(matches[here, 3])
+    if (early := written < passed).any():
+        raise DisagreementError(
+            f"{early.sum():,} of {len(matches):,} matches were written before the watermark could"
+            " pass their last event"
+        )
+    return Moments(completed, passed, written, visible)
+
+
+def _moments_of(bed: TestBed, job: Running, topic: str, sent: Sequence[Numbers]) -> Moments:
+    data = bed.broker.folder / "data"
+    inputs = [read_log(data, topic, number) for number in range(PARTITIONS)]
+    if [log.end for log in inputs] != (counts := [len(times) for times in sent]):
+        raise RuntimeError(f"{topic} should have {counts} records by partition")
+    rows = []
+    for message in committed_messages(bed.broker.bootstrap, job.output):
+        line = job.line(message.value() or b"")
+        if line.startswith("m"):
+            rows.append((*completed_by(line), message.partition() or 0, message.offset() or 0))
+    matches = np.array(rows, np.int64).reshape(-1, 4)
+    outputs = [read_log(data, job.output, number) for number in range(PARTITIONS)]
+    return moments_of(matches, sent, inputs, outputs, job.disorder_ms)
+
+
+def completed_by(line: str) -> tuple[int, int]:
+    """Partition and offset of the last event of the match that ``line`` tells: that of ``ok``."""
+    event = line.partition("|ok=")[2].partition("|")[0]
+    partition, _, offset = event.partition(":")
+    return int(partition), int(offset)
+
+
+def percentiles(seconds: Iterable[float]) -> dict[str, Any]:
+    """The median, 90th and 99th percentile and the largest of latencies."""
+    found = list(map(float, seconds))
+    if len(found) < 2:
+        return {"count": len(found)}
+    cuts = statistics.quantiles(found, n=100)
+    return {
+        "count": len(found),
         "median": round(cuts[49], 3),
         "90th": round(cuts[89], 3),
         "99th": round(cuts[98], 3),
-        "largest": round(max(seconds), 3),
-        "aim_median": aim[0],
-        "aim_99th": aim[1],
+        "largest": round(max(found), 3),
     }
 
 
-def _live(bed: TestBed, side: Side, load: Load) -> dict[str, Any]:
-    """Run the job while events come."""
-    topic = f"live-{load.rate}"
-    schema_id = bed.topic(topic, SCHEMA)
-    run = bed.next_run(topic)
-    topics = {kind: output_topic(run, kind) for kind in OUTPUTS}
-    bed.broker.create_topics(dict.fromkeys(topics.values(), PARTITIONS))
-    settings = bed.settings(
-        run,
-        topic,
-        bed.folder / "rules" / "fails",
-        batch=1_000_000,
-        changed={
-            "trigger": {"mode": "continuous", "interval": "0 ms"},
-            "lifecycle": {"stop_grace": "5 minutes"},
-        },
-    )
-    watcher = Watcher(bed.broker.bootstrap, [topics["matches"], topics["timeouts"]])
-    watcher.start()
-    feed = Feed(bed.broker.bootstrap, topic, linger_ms=_LINGER_MS)
-    pace = Pace(feed, LiveEvents(schema_id), load.rate, load.seconds)
-    from_ms = (time.time() + load.settling) * 1000
-    side.send({"do": "run", "settings": settings, "for_seconds": load.seconds + _DRAIN_SECONDS})
-    pace.start()
-    pace.join()
-    answer = side.answer(600.0)
-    watcher.end()
-    return {
-        "matches": _latencies(watcher.seen[topics["matches"]], "match", "time", from_ms),
-        "timeouts": _latencies(watcher.seen[topics["timeouts"]], "timeout", "deadline", from_ms),
-        "batches": answer["batches"],
-        "late_by": round(pace.late_by, 3),
-    }
-
-
-def _latencies(
-    seen: Iterable[tuple[float, bytes]], schema: str, field: str, from_ms: float
-) -> list[float]:
-    decode = decoder(schema)
-    found = []
-    for when, value in seen:
-        decided_ms = decode(value)[field].timestamp() * 1000 + DISORDER_MS
-        if decided_ms >= from_ms:
-            found.append(when - decided_ms / 1000)
-    return found
-
-
-def _stages(batches: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Median milliseconds by Spark's stages."""
+def _batches(batches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Medians of batches, and of the milliseconds of Spark's stages of them."""
     stages = sorted({stage for batch in batches for stage in batch["milliseconds"]})
     return {
-        stage: _median(batch["milliseconds"].get(stage, 0) for batch in batches) for stage in stages
+        "count": len(batches),
+        "events": statistics.median(batch["rows"] for batch in batches),
+        "milliseconds": round(statistics.median(batch["seconds"] for batch in batches) * 1000),
+        "stages": {
+            stage: statistics.median(batch["milliseconds"].get(stage, 0) for batch in batches)
+            for stage in stages
+        },
     }
-
-
-def _median(values: Iterable[float]) -> float:
-    found = list(values)
-    return statistics.median(found) if found else 0.0

@@ -77,13 +77,16 @@ def _growth(axes: Axes, document: Document) -> None:
 
 
 def _latency(axes: Axes, document: Document) -> None:
-    wanted = ("median", "90th", "99th")
-    for number, (name, found) in enumerate(document["latency"].items()):
-        places = [place + 0.38 * number for place in range(len(wanted))]
-        axes.bar(places, [found.get(one, 0) for one in wanted], width=0.35, label=name)
-    axes.set_xticks([place + 0.19 for place in range(len(wanted))], wanted)
-    axes.set_ylabel("seconds")
-    axes.legend()
+    cells = document["latency"]
+    for job in dict.fromkeys(cell["job"] for cell in cells):
+        waits = {cell["rate"]: cell["warm"]["event"].get("99th") for cell in cells
+                 if cell["job"] == job}  # fmt: skip
+        axes.plot([*waits], [*waits.values()], marker="o", label=job)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("events/s")
+    axes.set_ylabel("99th percentile, seconds")
+    axes.legend(fontsize=6)
 
 
 def _history(axes: Axes, lines: Sequence[Mapping[str, str]]) -> None:

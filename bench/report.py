@@ -203,24 +203,77 @@ def costs(found: Iterable[Mapping[str, Any]]) -> str:
 
 
 def latency(document: Mapping[str, Any]) -> list[str]:
-    """Percentiles, and the time of tiny batches."""
-    load, tiny, batches = (document[name] for name in ("load", "tiny_batches", "batches"))
-    columns = ("count", "median", "90th", "99th", "largest", "aim_median", "aim_99th")
-    rows = [
-        [name, *(f"{found[column]:,}" if column in found else "" for column in columns)]
-        for name, found in document["latency"].items()
-    ]
-    spent = sorted(tiny["stages"].items(), key=lambda one: -one[1])
+    """Percentiles after warm-up and in the first minute, and the time of small batches."""
+    load, cells = document["load"], document["latency"]
+    behind = [f"{one['job']} at {one['rate']:,} events/s" for one in cells if not one["kept_up"]]
     told = (
-        f"{load['rate']:,} events/s for {load['seconds']:g} s, in {batches['count']} batches of"
-        f" {batches['median_seconds']:g} s; the feed was late by {load['feed_late_by']:g} s at"
-        " most. Seconds:"
+        f"Each job ran for {load['settling']:g} s before {load['seconds']:g} s were measured. The"
+        f" feed was late by {max(one['late_by'] for one in cells):g} s at most. In seconds, to the"
+        " moment when a match is visible to a consumer of committed records: from the append of the"
+        " event that completes it, and from the append of the event that lets the watermark pass;"
+        " *written*: from the latter to the append of the match."
     )
     return [
         told,
-        table(["", *(column.replace("aim_", "at most: ") for column in columns)], rows),
-        f"{tiny['count']} tiny batches, median {tiny['median_milliseconds']} ms. Medians by stage:",
-        table(["stage", "ms"], [[name, f"{ms:g}"] for name, ms in spent if ms and name != _SUM]),
+        *([f"**Did not keep up: {'; '.join(behind)}.**"] if behind else []),
+        "After warm-up:",
+        _waits(cells, "warm"),
+        "In the first minute:",
+        _waits(cells, "first_minute"),
+        *_small_batches(cells),
+    ]
+
+
+def _waits(cells: Iterable[Mapping[str, Any]], when: str) -> str:
+    columns = ("median", "99th", "largest")
+    head = [
+        "events/s", "job", "matches", *(f"event: {column}" for column in columns),
+        *(f"watermark: {column}" for column in columns), "written: median",
+    ]  # fmt: skip
+    rows = []
+    for one in cells:
+        found = one[when]
+        figures = [found["event"].get(column) for column in columns]
+        figures += [found["watermark"].get(column) for column in columns]
+        figures.append(found["written"].get("median"))
+        rows.append(
+            [
+                f"{one['rate']:,}",
+                one["job"],
+                f"{found['event']['count']:,}",
+                *("" if figure is None else f"{figure:.3f}" for figure in figures),
+            ]
+        )
+    return table(head, rows)
+
+
+def _small_batches(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Batches by rate and job, and the stages of those at the lowest rate."""
+    ours = [one for one in cells if one["batches"]]
+    if not ours:
+        return []
+    rows = [
+        [
+            f"{one['rate']:,}",
+            one["job"],
+            *(f"{one['batches'][column]:,}" for column in ("count", "events", "milliseconds")),
+        ]
+        for one in ours
+    ]
+    lowest = min(one["rate"] for one in ours)
+    found = {one["job"]: one["batches"]["stages"] for one in ours if one["rate"] == lowest}
+    most = {stage: max(one.get(stage, 0) for one in found.values())
+            for one in found.values() for stage in one}  # fmt: skip
+    stages = [
+        [stage, *(f"{one.get(stage, 0):g}" for one in found.values())]
+        for stage, spent in sorted(most.items(), key=lambda each: -each[1])
+        if spent and stage != _SUM
+    ]
+    return [
+        "Batches after warm-up, medians of events and milliseconds:",
+        table(["events/s", "job", "batches", "events", "ms"], rows),
+        f"Milliseconds of batches at {lowest:,} events/s by stage, medians:",
+        table(["stage", *found], stages),
     ]
 
 

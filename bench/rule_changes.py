@@ -20,11 +20,12 @@ from typing import Any
 
 from bench.events import SCHEMA, logins
 from bench.feed import Feed
-from bench.latency import LiveEvents, Pace, percentiles
+from bench.latency import percentiles
+from bench.live_events import LINGER_MS, LiveEvents, before, send_steadily
 from bench.payments import payments
 from bench.rules import document, payments_rules, write_rules
 from bench.side import Side
-from bench.testbed import OUTPUTS, PARTITIONS, TestBed, Topic, output_topic
+from bench.testbed import DISORDER_MS, OUTPUTS, PARTITIONS, TestBed, Topic, output_topic
 
 _WITHIN_MS = 20_000
 _EVERY_SECONDS = 2.0
@@ -114,7 +115,12 @@ def rule_changes(bed: TestBed, changes: Changes, events: int, runs: int) -> dict
         ),
     }
     return {
-        "publish_to_active": {**percentiles(waited, _AIM), "changes": changes.count},
+        "publish_to_active": {
+            **percentiles(waited),
+            "aim_median": _AIM[0],
+            "aim_99th": _AIM[1],
+            "changes": changes.count,
+        },
         "batches": batches,
         "speed": speed,
     }
@@ -131,15 +137,16 @@ def _publish(bed: TestBed, side: Side, changes: Changes) -> tuple[list[float], d
     rules = _rules(bed, changes.rules)
     settings = _continuous(bed, topic, rules)
     seconds = _SETTLING_SECONDS + changes.count * _EVERY_SECONDS
-    feed = Feed(bed.broker.bootstrap, topic, linger_ms=5)
-    pace = Pace(feed, LiveEvents(schema_id), changes.rate, seconds + _DRAIN_SECONDS / 2)
+    feed = Feed(bed.broker.bootstrap, topic, LINGER_MS)
+    events = LiveEvents(schema_id, disorder_ms=DISORDER_MS)
     author = Author(rules, _OF_LOGINS, _SETTLING_SECONDS)
-    side.send({"do": "run", "settings": settings, "for_seconds": seconds + _DRAIN_SECONDS})
-    pace.start()
+    side.send({"do": "run", "settings": settings, "until_asked": True})
     author.start()
-    time.sleep(seconds - 1)
+    send_steadily(feed, events, changes.rate, before(time.time() + seconds - 1))
     author.end()
-    pace.join()
+    send_steadily(feed, events, changes.rate, before(time.time() + _DRAIN_SECONDS))
+    feed.flush()
+    side.send({"do": "stop"})
     answer = side.answer(600.0)
     active = [when for _, when in answer["rule_sets"]]
     waited = [

@@ -34,6 +34,8 @@ _NO_CONSUMERS_KEPT = {
     for cache in ("cache", "fetchedData.cache")
     for name, value in (("timeout", "5s"), ("evictorThreadRunInterval", "1s"))
 }
+#: Records, and markers of transactions, tell when the broker appended them.
+_BROKERS_TIME = {"log.message.timestamp.type": "LogAppendTime"}
 _NOT_IN_TOPICS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -71,7 +73,7 @@ class TestBed:
         self.folder.mkdir(parents=True)
         with ExitStack() as stack:
             self.broker = stack.enter_context(
-                EmbeddedBroker(self.folder / "broker", self.jars, heap="1g")
+                EmbeddedBroker(self.folder / "broker", self.jars, heap="1g", settings=_BROKERS_TIME)
             )
             self.registry = stack.enter_context(
                 EmbeddedRegistry(self.folder / "registry", self.jars)
@@ -197,9 +199,14 @@ class TestBed:
         filtered: bool = True,
         shares: Iterable[str] = ("",),
         delivery: str = "exactly_once",
+        checkpoint_ms: int = 5_000,
         until_checkpoint: int = 0,
+        until_asked: bool = False,
+        disorder_ms: int = DISORDER_MS,
+        options: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        """A run of the peer's; its output topic is ``run``, which is made here."""
+        """A run of the peer's; its output topic is ``run``, which is made here. ``options``: of
+        Flink's configuration, by name."""
         self.broker.create_topics({run: PARTITIONS})
         checkpoints = self.folder / "peer" / run
         checkpoints.mkdir(parents=True)
@@ -217,8 +224,11 @@ class TestBed:
             "delivery": delivery,
             "prefix": run,
             "checkpoint_folder": str(checkpoints),
-            "checkpoint_ms": 5_000,
+            "checkpoint_ms": checkpoint_ms,
             "until_checkpoint": until_checkpoint,
+            "until_asked": until_asked,
+            "disorder_ms": disorder_ms,
+            "options": dict(options or {}),
         }
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Producer
 
 from bench.cliff_kinds import KINDS, Kind
 from bench.cliffs import Workload, cliffs
 from bench.comparison import in_turn, profile, ratio
 from bench.contenders import Course, ceiling, job
 from bench.events import logins
+from bench.kafka_log import read_log
+from bench.outputs import committed_messages
 from bench.rules import write_rules
 from bench.testbed import TestBed, all_cores
 from tests.conftest import JARS
@@ -48,6 +53,32 @@ def test_job_and_ceiling_take_turns_on_one_topic(bed: TestBed) -> None:
     stages = {"pack", "state_read", "match", "encode", "state_write", "sink", "addBatch"}
     assert stages <= profile(results["ours"]).keys()
     assert ratio("share", results, "ours", "Spark alone").ratio > 0
+
+
+def test_the_broker_tells_when_records_are_visible(bed: TestBed) -> None:
+    """When their transaction has ended, by the same clock as their append, which they have, too."""
+    bed.broker.create_topics({"in-a-transaction": 1})
+    data = bed.broker.folder / "data"
+    producer = Producer(
+        {"bootstrap.servers": bed.broker.bootstrap, "transactional.id": "t", "log_level": 0}
+    )
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("in-a-transaction", b"value", partition=0)
+    producer.flush()
+    open_log = read_log(data, "in-a-transaction", 0)
+    assert (open_log.end, open_log.visible_end) == (1, 0)
+    committing = time.time() * 1000
+    producer.commit_transaction()
+    (message,) = committed_messages(bed.broker.bootstrap, "in-a-transaction")
+    received = time.time() * 1000
+    log = read_log(data, "in-a-transaction", 0)
+    assert (log.end, log.visible_end) == (2, 2)
+    first = np.array([0])
+    appended, visible = int(log.appended_ms(first)[0]), int(log.visible_ms(first)[0])
+    assert message.timestamp() == (TIMESTAMP_LOG_APPEND_TIME, appended)
+    assert appended <= committing < visible + 1
+    assert visible <= received
 
 
 def test_kinds_of_condition_are_measured_on_one_session(bed: TestBed) -> None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 import sys
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import fastavro
 import pytest
 
 from bench import history
 from bench.comparison import Contender, Run, in_turn, profile, ratio
-from bench.events import SCHEMA, closing, events
-from bench.latency import LiveEvents, percentiles
+from bench.events import closing, events
+from bench.latency import percentiles
 from bench.outputs import DisagreementError, Found, check_once, check_same, line_of
 from bench.plots import draw
 from bench.report import BEGIN, END, put, stages, table, text_of_all
@@ -130,26 +128,6 @@ def test_rounds_touch_as_many_keys_in_each_partition() -> None:
     assert max(e["ts"] for _, e in one) < min(e["ts"] for _, e in other)
     homes = {event["user_id"]: partition for partition, event in filled}
     assert all(homes[event["user_id"]] == partition for partition, event in one)
-
-
-def test_live_events_are_avro_of_the_schema() -> None:
-    """What is put together from parts can be decoded; its time is within the disorder."""
-    import io
-
-    made = LiveEvents(schema_id=77)
-    now = 1_800_000_000_000
-    kinds = set()
-    for _ in range(300):
-        user, value = made.event(now)
-        assert value[0] == 0
-        assert struct.unpack(">I", value[1:5]) == (77,)
-        body = io.BytesIO(value[5:])
-        event: Any = fastavro.schemaless_reader(body, fastavro.parse_schema(SCHEMA), None)
-        assert not body.read()
-        assert event["user_id"] == f"user-{user:07d}"
-        assert 0 <= now - event["ts"].timestamp() * 1000 < 1_000
-        kinds.add(event["event_type"])
-    assert {"login_fail", "login_ok"} <= kinds
 
 
 @pytest.mark.parametrize(
@@ -266,12 +244,6 @@ def test_the_cost_of_a_partition_is_the_slope() -> None:
     assert partition_cost(runs) == 60.0
 
 
-def test_percentiles_of_latencies() -> None:
-    """Of a hundred and one, the 51st and the 100th."""
-    found = percentiles([n / 100 for n in range(101)], (1.0, 2.5))
-    assert (found["count"], found["median"], found["99th"], found["largest"]) == (101, 0.5, 1.0, 1)
-
-
 def test_columns_of_figures_stand_to_the_right() -> None:
     """Others to the left."""
     lines = table(["name", "ratio"], [["a", "**1.50**"], ["b", "2,000"]]).splitlines()
@@ -294,6 +266,8 @@ RATIO = {
     "name": "heap", "other": "Flink", "events": 5_000_000, "ours": 300_000, "theirs": 200_000,
     "ratio": 1.5, "low": 1.4, "high": 1.6, "aim": 1.5,
 }  # fmt: skip
+WAITS = percentiles([0.1, 0.2, 0.3])
+BATCHES = {"count": 9, "events": 12, "milliseconds": 140, "stages": {"addBatch": 110}}
 DOCUMENTS: dict[str, dict[str, Any]] = {
     "throughput": {
         "benchmark": "throughput", "runs_each": 3, "facts": FACTS, "ratios": [RATIO],
@@ -315,10 +289,16 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
     },
     "latency": {
         "benchmark": "latency", "runs_each": 1, "facts": FACTS,
-        "load": {"rate": 20_000, "seconds": 120, "feed_late_by": 0.01},
-        "latency": {"matches": percentiles([0.1, 0.2, 0.3], (1.0, 2.5)), "timeouts": {"count": 0}},
-        "batches": {"count": 9, "median_seconds": 0.4},
-        "tiny_batches": {"count": 9, "median_milliseconds": 240, "stages": {"addBatch": 200}},
+        "load": {"seconds": 60, "settling": 120, "disorder_ms": 0},
+        "latency": [
+            {
+                "rate": 20_000, "job": job, "late_by": 0.01, "kept_up": job == "ours",
+                "warm": dict.fromkeys(("event", "watermark", "written"), WAITS),
+                "first_minute": {"event": {"count": 0}, "watermark": {}, "written": {}},
+                "batches": batches,
+            }
+            for job, batches in (("ours", BATCHES), ("Flink", None))
+        ],
     },
 }  # fmt: skip
 
@@ -344,6 +324,9 @@ def test_the_report_replaces_what_stands_between_its_marks(tmp_path: Path) -> No
     )
     assert "| 1,000,000 | 1.50 | 60 | 99 | 300 |" in told
     assert "performance/rules.svg" in told
+    assert "| 20,000 | ours | 3 | 0.200 | " in told
+    assert "Did not keep up: Flink at 20,000 events/s." in told
+    assert "| addBatch | 110 |" in told
 
 
 def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
  * to the sink, which leaves out that a job that has ended waits for its last checkpoint.
  */
 public final class CepJob {
-    private static final Duration DISORDER = Duration.ofSeconds(1);
     private static final long CHECKPOINT_MS = 600_000;
 
     private CepJob() {}
@@ -50,13 +49,14 @@ public final class CepJob {
         answers.flush();
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             Request request = json.readValue(line, Request.class);
-            answers.println(json.writeValueAsString(run(request)));
+            answers.println(json.writeValueAsString(run(request, requests)));
             answers.flush();
         }
         System.exit(0);
     }
 
-    private static Map<String, Object> run(Request request) throws Exception {
+    private static Map<String, Object> run(Request request, BufferedReader requests)
+            throws Exception {
         Tally.reset();
         StreamExecutionEnvironment environment =
                 StreamExecutionEnvironment.createLocalEnvironment(
@@ -75,6 +75,10 @@ public final class CepJob {
             answer.put("checkpoint_bytes", CheckpointSize.ofNext(folder, CHECKPOINT_MS));
             answer.put("seconds", (System.nanoTime() - Tally.firstRead()) / 1e9);
             job.cancel().get();
+        } else if (request.untilAsked()) {
+            requests.readLine();
+            job.cancel().get();
+            answer.put("seconds", (System.nanoTime() - Tally.firstRead()) / 1e9);
         } else {
             job.getJobExecutionResult().get();
             answer.put("seconds", (System.nanoTime() - Tally.firstRead()) / 1e9);
@@ -103,6 +107,7 @@ public final class CepJob {
         configuration.setString("taskmanager.numberOfTaskSlots", Integer.toString(request.parallelism()));
         configuration.setString("pipeline.object-reuse", "true");
         configuration.setString("rest.bind-port", "0");
+        request.options().forEach(configuration::setString);
         return configuration;
     }
 
@@ -142,7 +147,7 @@ public final class CepJob {
             StreamExecutionEnvironment environment,
             Request request,
             KafkaRecordDeserializationSchema<E> reader) {
-        boolean bounded = request.untilCheckpoint() == 0;
+        boolean bounded = request.untilCheckpoint() == 0 && !request.untilAsked();
         var builder =
                 KafkaSource.<E>builder()
                         .setBootstrapServers(request.bootstrap())
@@ -158,7 +163,8 @@ public final class CepJob {
         }
         return environment.fromSource(
                 builder.build(),
-                WatermarkStrategy.<E>forBoundedOutOfOrderness(DISORDER)
+                WatermarkStrategy.<E>forBoundedOutOfOrderness(
+                                Duration.ofMillis(request.disorderMs()))
                         .withTimestampAssigner((event, time) -> event.ts),
                 "events");
     }

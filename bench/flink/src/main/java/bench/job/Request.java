@@ -1,6 +1,7 @@
 package bench.job;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
+import java.util.Map;
 
 /**
  * One run, as the benchmark asks for it.
@@ -16,6 +17,9 @@ import com.fasterxml.jackson.annotation.JsonProperty;
  * @param prefix of transactional ids
  * @param untilCheckpoint when not 0: so many events are read, then the run ends at the next
  *     checkpoint and tells its size; nothing is decided early. Otherwise: to the end of the topic
+ * @param untilAsked the run goes on until another line comes, and waits for events meanwhile
+ * @param disorderMs how far events may be out of order
+ * @param options of Flink's configuration, by name
  */
 record Request(
         String bootstrap,
@@ -32,4 +36,7 @@ record Request(
         String prefix,
         @JsonProperty("checkpoint_folder") String checkpointFolder,
         @JsonProperty("checkpoint_ms") long checkpointMs,
-        @JsonProperty("until_checkpoint") long untilCheckpoint) {}
+        @JsonProperty("until_checkpoint") long untilCheckpoint,
+        @JsonProperty("until_asked") boolean untilAsked,
+        @JsonProperty("disorder_ms") long disorderMs,
+        Map<String, String> options) {}
