@@ -59,9 +59,8 @@ def test_the_broker_tells_when_records_are_visible(bed: TestBed) -> None:
     """When their transaction has ended, by the same clock as their append, which they have, too."""
     bed.broker.create_topics({"in-a-transaction": 1})
     data = bed.broker.folder / "data"
-    producer = Producer(
-        {"bootstrap.servers": bed.broker.bootstrap, "transactional.id": "t", "log_level": 0}
-    )
+    client = {"bootstrap.servers": bed.broker.bootstrap, "transactional.id": "t", "log_level": 0}
+    producer = Producer(client)
     producer.init_transactions()
     producer.begin_transaction()
     producer.produce("in-a-transaction", b"value", partition=0)
@@ -70,6 +69,8 @@ def test_the_broker_tells_when_records_are_visible(bed: TestBed) -> None:
     assert (open_log.end, open_log.visible_end) == (1, 0)
     committing = time.time() * 1000
     producer.commit_transaction()
+    # Waits for the marker, which the broker may write after its answer.
+    Producer(client).init_transactions()
     (message,) = committed_messages(bed.broker.bootstrap, "in-a-transaction")
     received = time.time() * 1000
     log = read_log(data, "in-a-transaction", 0)
