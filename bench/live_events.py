@@ -37,8 +37,10 @@ class LiveEvents:
         self._keys = [f"user-{user:07d}" for user in range(users)]
         self._heads = [frame(schema_id, text(key)) for key in self._keys]
         shares = np.array([*weights.values()]) / sum(weights.values())
-        self._kinds = [text(kind) for kind in source.choice([*weights], _PIECES, p=shares).tolist()]
-        self._amounts = [double(amount) for amount in (source.random(_PIECES) * 500).tolist()]
+        self._middles = [
+            text(kind) + double(source.random() * 500)
+            for kind in source.choice([*weights], _PIECES, p=shares).tolist()
+        ]
         self._tails = [
             text(f"10.{n % 256}.{n % 100}.7") + text(source.bytes(8).hex()) for n in range(_PIECES)
         ]
@@ -56,17 +58,10 @@ class LiveEvents:
         for partition, sent in enumerate(self._sent):
             sent.append(times[users % PARTITIONS == partition])
         encoded = {time: long(time) for time in set(times.tolist())}
-        pieces = self._source.integers(_PIECES, size=(3, count)).tolist()
+        pieces = self._source.integers(_PIECES, size=(2, count)).tolist()
         return [
-            (
-                user,
-                self._heads[user]
-                + self._kinds[kind]
-                + self._amounts[amount]
-                + encoded[time]
-                + self._tails[tail],
-            )
-            for user, time, kind, amount, tail in zip(
+            (user, self._heads[user] + self._middles[middle] + encoded[time] + self._tails[tail])
+            for user, time, middle, tail in zip(
                 users.tolist(), times.tolist(), *pieces, strict=True
             )
         ]
