@@ -355,7 +355,7 @@ def percentiles(seconds: Iterable[float]) -> dict[str, Any]:
     found = list(map(float, seconds))
     if len(found) < 2:
         return {"count": len(found)}
-    cuts = statistics.quantiles(found, n=100)
+    cuts = statistics.quantiles(found, n=100, method="inclusive")
     return {
         "count": len(found),
         "median": round(cuts[49], 3),
