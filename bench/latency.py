@@ -51,6 +51,8 @@ _FLINK_OPTIONS = {
     "execution.buffer-timeout.interval": "5ms",
 }
 _CHECKPOINTS_MS = (200, 1_000, 10_000)
+#: Of ours, by rate: the median and the 99th percentile, in seconds behind the watermark.
+_GOALS = {10: (0.2, 0.35), 20_000: (0.25, 0.45), 100_000: (None, 1.0)}
 _SAME_FACTS = ("version", "commit", "processor", "cores")
 
 
@@ -81,11 +83,13 @@ class Running:
 @dataclass(frozen=True)
 class LiveJob:
     """A way to run a job on a topic of events; ``start`` is given the disorder of the events.
-    ``shown_every_ms``: how often output becomes visible, where that is a setting."""
+    ``shown_every_ms``: how often output becomes visible, where that is a setting; ``goals``: by
+    rate."""
 
     name: str
     start: Callable[[TestBed, str, int], Running] = field(repr=False)
     shown_every_ms: int = 0
+    goals: Mapping[int, tuple[float | None, float]] = field(default_factory=dict)
 
 
 def live_jobs(partitions: Iterable[int], program: FlinkProgram | None) -> list[LiveJob]:
@@ -134,7 +138,7 @@ def _ours(name: str, partitions: int | None) -> LiveJob:
             lambda value: line_of("m", decode(value)),
         )
 
-    return LiveJob(name, start)
+    return LiveJob(name, start, goals=_GOALS)
 
 
 def _flink(
@@ -241,6 +245,7 @@ def _measured(bed: TestBed, job: LiveJob, rate: int, load: Load) -> dict[str, An
         if warm[0] <= one["ended"] * 1000 < warm[1] and one["rows"]
     ]
     return {
+        "goal": job.goals.get(rate),
         "late_by": round(late_by, 3),
         "kept_up": bool(moments.completed.max(initial=0) >= warm[1]),
         "warm": moments.within(*warm),

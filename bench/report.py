@@ -229,6 +229,7 @@ def _waits(cells: Iterable[Mapping[str, Any]], when: str) -> str:
     head = [
         "events/s", "job", "matches", *(f"event: {column}" for column in columns),
         *(f"watermark: {column}" for column in columns), "written: median",
+        "goal: watermark, median and 99th",
     ]  # fmt: skip
     rows = []
     for one in cells:
@@ -242,6 +243,7 @@ def _waits(cells: Iterable[Mapping[str, Any]], when: str) -> str:
                 one["job"],
                 f"{found['event']['count']:,}",
                 *("" if figure is None else f"{figure:.3f}" for figure in figures),
+                ", ".join("any" if goal is None else f"{goal:g}" for goal in one["goal"] or ()),
             ]
         )
     return table(head, rows)

@@ -293,6 +293,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
         "latency": [
             {
                 "rate": 20_000, "job": job, "late_by": 0.01, "kept_up": job == "ours",
+                "goal": [0.25, 0.45] if job == "ours" else None,
                 "warm": dict.fromkeys(("event", "watermark", "written"), WAITS),
                 "first_minute": {"event": {"count": 0}, "watermark": {}, "written": {}},
                 "batches": batches,
@@ -325,6 +326,7 @@ def test_the_report_replaces_what_stands_between_its_marks(tmp_path: Path) -> No
     assert "| 1,000,000 | 1.50 | 60 | 99 | 300 |" in told
     assert "performance/rules.svg" in told
     assert "| 20,000 | ours | 3 | 0.200 | " in told
+    assert "| 0.200 | 0.25, 0.45 |" in told
     assert "Did not keep up: Flink at 20,000 events/s." in told
     assert "| addBatch | 110 |" in told
 
