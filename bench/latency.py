@@ -375,7 +375,7 @@ def _batches(batches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     stages = sorted({stage for batch in batches for stage in batch["milliseconds"]})
     return {
         "count": len(batches),
-        "events": statistics.median(batch["rows"] for batch in batches),
+        "events": round(statistics.median(batch["rows"] for batch in batches)),
         "milliseconds": round(statistics.median(batch["seconds"] for batch in batches) * 1000),
         "stages": {
             stage: statistics.median(batch["milliseconds"].get(stage, 0) for batch in batches)
