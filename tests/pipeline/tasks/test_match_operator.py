@@ -82,7 +82,8 @@ def output(monkeypatch: pytest.MonkeyPatch) -> Output:
 
 def operator(output: Output) -> Any:
     """The operator, with its state opened."""
-    made: Any = MatchOperator(Matcher(), output, 2)  # type: ignore[arg-type]  as far as it is used
+    matching: Any = Matcher()
+    made: Any = MatchOperator(matching, output, 2)
     made._group_state = None
     made._entry_state = SimpleNamespace(leave_open=lambda: None)
     return made
