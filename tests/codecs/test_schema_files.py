@@ -87,16 +87,11 @@ def test_commands(folder: Path) -> None:
     schema, rule = f"{folder}/logins.proto:shop.Login", folder / "pair.yaml"
     checked = run("check", rule, "--schema", schema)
     assert f"Columns and types were checked against {schema}" in checked.output
-    wrong = run("check", "-", "--schema", schema)
-    assert wrong.exit_code != 0
     assert run("explain", rule, "--schema", schema).exit_code == 0
     assert "1 passed" in run("test", folder).output
-    assert "1 passed" in run("test", folder, "--schema", schema).output
     events = ("--input", folder / "logins.jsonl", "--schema", schema)
     found = run("run", *events, "--rules", rule, "--json", "--quiet")
     assert [json.loads(each)["key"] for each in found.stdout.splitlines()] == ["ann"], found.output
-    told = run("why", *events, "--rule", rule, "--key", "ann")
-    assert "match" in told.output, told.output
 
 
 def test_json_schema(tmp_path: Path) -> None:
