@@ -55,14 +55,21 @@ class Surroundings:
             stamp = status.st_mtime_ns, status.st_size
             before = self._read.get(file)
             if before is None or before[0] != stamp:
-                before = stamp, types_of_file(file)
+                before = stamp, _types_of(file)
                 self._read[file] = before
-        except (OSError, ValueError, SparkCepError):
+        except OSError:
             return KnownTypes()
         known = before[1]
         if name is None:
             return known
         return KnownTypes({name: known.types.get(None, ())}, known.docs)
+
+
+def _types_of(file: Path) -> KnownTypes:
+    try:
+        return types_of_file(file)
+    except (ValueError, SparkCepError):
+        return KnownTypes()
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
