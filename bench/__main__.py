@@ -91,8 +91,8 @@ def quick(
 
 @app.command()
 def formats(events: Events = 3_000_000, runs: Runs = 3, cores: Cores = None) -> None:
-    """The job over log-ins and payments in JSON next to the same in Avro, with output in Avro and
-    in JSON."""
+    """The job over log-ins and payments in JSON and in Protobuf next to the same in Avro, of JSON
+    also with its output in JSON."""
     _measure_alone(
         "formats", lambda bed: of_formats.formats(bed, events=events, runs=runs), runs, cores
     )

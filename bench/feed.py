@@ -19,7 +19,7 @@ _EVENTS_BETWEEN_POLLS = 10_000
 LARGEST_RECORD = 10_000_000
 
 Encoded = tuple[str, bytes]
-"""An event's key and its body, of Avro or in JSON."""
+"""An event's key and its body: of Avro, in JSON, or of Protobuf, its message's index in front."""
 
 
 @dataclass(frozen=True)

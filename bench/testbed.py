@@ -87,11 +87,13 @@ class TestBed:
     # Topics.
 
     def topic(self, name: str, schema: Any, partitions: int = PARTITIONS) -> int:
-        """Make an input topic of events of ``schema``; the id of the schema."""
+        """Make an input topic of events of ``schema``, of Avro unless it says what it is; the id of
+        the schema."""
         largest = {"max.message.bytes": str(LARGEST_RECORD)}
         self.broker.create_topics({name: partitions}, largest)
+        written = schema if isinstance(schema, Schema) else Schema(json.dumps(schema), "AVRO")
         with SchemaRegistryClient({"url": self.registry.url}) as client:
-            given = client.register_schema(f"{name}-value", Schema(json.dumps(schema), "AVRO"))
+            given = client.register_schema(f"{name}-value", written)
         return int(given)
 
     def filled(self, name: str, stream: Stream, count: int, partitions: int = PARTITIONS) -> Topic:

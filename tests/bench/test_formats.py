@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
 
 from bench.events import logins
-from bench.formats import in_json
-from bench.payments import payments
+from bench.formats import LOGINS, PAYMENTS, in_json, in_protobuf
+from bench.payments import Amount, payments
+from spark_cep.codecs.protobuf.descriptors import compiled_file
 
 
 def test_the_same_events_in_json() -> None:
@@ -21,3 +26,31 @@ def test_the_same_events_in_json() -> None:
             assert {each["name"] for each in made.schema["fields"]} == event.keys()
             assert key in event
             assert isinstance(event["ts"], int) or str(event["ts"]).endswith(str(time))
+
+
+def test_the_same_events_in_protobuf() -> None:
+    """Field by field as Protobuf's parser reads them, behind the index of the first message."""
+    for stream, (file, message) in (
+        (logins, LOGINS),
+        (lambda count: payments(count, Amount.DOUBLE), PAYMENTS),
+    ):
+        given, made = list(in_json(stream(3)).events), in_protobuf(stream(3), file, message)
+        files = compiled_file(file)
+        assert next(each.full_name for _, each in files.messages()) == message
+        assert (made.framed, made.schema.schema_type) == (True, "PROTOBUF")
+        for (key, text), (own_key, body) in zip(given, made.events, strict=True):
+            assert (own_key, body[:1]) == (key, b"\0")
+            event, found = json.loads(text), files.message_class(message).FromString(body[1:])
+            at = datetime.fromisoformat(event.pop("ts"))
+            assert found.ts.ToDatetime(UTC) == at
+            told = MessageToDict(found, preserving_proto_field_name=True)
+            del told["ts"]
+            assert told == without_nulls(event)
+
+
+def without_nulls(value: Any) -> Any:
+    """A value, without what is not there and what has no bytes in Protobuf."""
+    if not isinstance(value, dict):
+        return value
+    kept = {name: without_nulls(inner) for name, inner in value.items()}
+    return {name: inner for name, inner in kept.items() if inner not in (None, "EUR", 0)}

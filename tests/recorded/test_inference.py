@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_cep.cli.main import app
-from spark_cep.codecs.json.resolution import schema_of_text
+from spark_cep.codecs.schema_files import schema_of_file
 from spark_cep.errors import SchemaError
 from spark_cep.pattern.types import record_type
 from spark_cep.recorded.inference import schema_of_values
@@ -43,7 +43,7 @@ def test_the_command_writes_a_schema(tmp_path: Path) -> None:
     run = CliRunner().invoke(app, ["schema", "infer", str(file), "--output", str(schema)])
     assert run.exit_code == 0
     assert "left out: 'user-id'" in run.stderr
-    written = schema_of_text(schema.read_text("utf-8"), None, "event.avsc")
+    written = schema_of_file(schema)
     assert {n: str(of) for n, of in record_type(written.text).fields.items()} == COLUMNS
     shown = CliRunner().invoke(app, ["schema", "infer", str(file), "--record", "t.Login"])
     assert json.loads(shown.stdout)["name"] == "t.Login"

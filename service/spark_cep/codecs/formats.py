@@ -28,6 +28,7 @@ FORMATS: Final[Mapping[tuple[str, str], FindTypes]] = {
     ("json", "glue"): resolve_json,
     ("json", "none"): resolve_json,
     ("protobuf", "registry"): resolve_protobuf,
+    ("protobuf", "glue"): resolve_protobuf,
     ("protobuf", "none"): resolve_protobuf,
 }
 

@@ -67,8 +67,9 @@ class ReaderSchema(SettingsSection):
 
     file: FilePath | None = setting(
         None,
-        "A file with an Avro schema (`.avsc`); or with a JSON Schema where `format` is `json`; a "
-        "`.proto` file where it is `protobuf`, with its imports below the same folder.",
+        "A file with the schema. `format: avro`: an Avro schema (`.avsc`). `json`: one of Avro, a "
+        "JSON Schema or a `.proto` file. `protobuf`: a `.proto` file. What a `.proto` file imports "
+        "stands below its folder.",
     )
     subject: str | None = setting(None, "A subject of the registry.")
     version: Annotated[int, Shown("number")] | Literal["latest"] = setting(
@@ -114,8 +115,8 @@ class Input(SettingsSection):
     )
     writer_schemas: dict[UUID, FilePath] = setting(
         {},
-        "With Avro and `framing: glue`: the files of the Avro schemas that wrote the records, by "
-        "the GUID that Glue gave each version of the schema.",
+        "With Avro or Protobuf and `framing: glue`: the files of the schemas that wrote the "
+        "records, by the GUID that Glue gave each version of the schema.",
     )
     event_time: DottedName = setting(
         KAFKA_TIMESTAMP,
@@ -139,9 +140,11 @@ class Input(SettingsSection):
 
     @model_validator(mode="after")
     def _schemas_are_given(self) -> Input:
-        by_guid = self.format == "avro" and self.framing == "glue"
+        by_guid = self.format != "json" and self.framing == "glue"
         if self.writer_schemas and not by_guid:
-            raise contradiction("only Avro with framing: glue has them", "writer_schemas")
+            raise contradiction(
+                "only Avro and Protobuf with framing: glue have them", "writer_schemas"
+            )
         if by_guid and not self.writer_schemas:
             raise contradiction(
                 "with framing: glue, writer_schemas has to name the files of the schemas that wrote"
@@ -149,8 +152,6 @@ class Input(SettingsSection):
                 "writer_schemas",
             )
         has_file = self.reader_schema is not None and self.reader_schema.file is not None
-        if self.format == "protobuf" and self.framing == "glue":
-            raise contradiction("allowed for Protobuf: registry, none", "framing")
         if self.format != "json" and self.framing != "registry" and not has_file:
             raise contradiction(
                 f"with framing: {self.framing}, {self.format.capitalize()} is read as the schema of"

@@ -8,12 +8,14 @@ from typing import Final
 
 from spark_cep.cases.document.files import rules_of
 from spark_cep.cases.document.loading import CaseFile, examine_cases
+from spark_cep.codecs.schema_files import AVRO, PROTOBUF, SchemaFile
 from spark_cep.errors import SparkCepError
 from spark_cep.language.documents import Language, OpenDocument, language_of
-from spark_cep.language.known.event_types import KnownTypes, together, types_of_text
+from spark_cep.language.known.event_types import KnownTypes, together, types_of_file
 from spark_cep.pattern.document.loading import LoadedRule
 
-_SCHEMA: Final = ".avsc"
+#: Names of schema files end so; where a folder has those of Avro, others do not count.
+_SCHEMAS: Final = (AVRO, PROTOBUF)
 
 
 class Surroundings:
@@ -49,18 +51,25 @@ class Surroundings:
     def _of_file(self, file: Path, name: str | None = None) -> KnownTypes:
         """The types of a schema file; none where it is none, which ``spark-cep check`` says."""
         try:
-            status = file.stat()
+            status = SchemaFile.of(file).path.stat()
             stamp = status.st_mtime_ns, status.st_size
             before = self._read.get(file)
             if before is None or before[0] != stamp:
-                before = stamp, types_of_text(file.read_text("utf-8"), str(file))
+                before = stamp, _types_of(file)
                 self._read[file] = before
-        except (OSError, ValueError, SparkCepError):
+        except OSError:
             return KnownTypes()
         known = before[1]
         if name is None:
             return known
         return KnownTypes({name: known.types.get(None, ())}, known.docs)
+
+
+def _types_of(file: Path) -> KnownTypes:
+    try:
+        return types_of_file(file)
+    except (ValueError, SparkCepError):
+        return KnownTypes()
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -70,9 +79,11 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
             continue
         try:
-            yield from sorted(each for each in path.iterdir() if each.suffix.lower() == _SCHEMA)
+            inside = sorted(path.iterdir())
         except OSError:
             continue
+        of_suffixes = ([f for f in inside if f.suffix.lower() == suffix] for suffix in _SCHEMAS)
+        yield from next(filter(None, of_suffixes), ())
 
 
 def _rules(path: Path, text: str) -> tuple[LoadedRule, ...]:

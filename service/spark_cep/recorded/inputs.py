@@ -10,13 +10,13 @@ from pathlib import Path
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.json.reader import JsonFormat
-from spark_cep.codecs.json.resolution import schema_of_text
 from spark_cep.codecs.mixed_formats import FormatInputs, MixedFormats
 from spark_cep.codecs.protobuf.resolution import columns_of_file
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, names_of
 from spark_cep.codecs.registry.schema_ids import SchemaId
+from spark_cep.codecs.schema_files import schema_of_file
 from spark_cep.config import KAFKA_TIMESTAMP, Input, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, SchemaError
@@ -69,7 +69,7 @@ def _schema_of(name: str, given: Input, file: Path) -> AvroSchema:
     """The schema of a reader's file."""
     if given.format == "protobuf":
         return columns_of_file(name, given, file)
-    return schema_of_text(file.read_text("utf-8"), given.record, str(file))
+    return schema_of_file(file, given.record)
 
 
 @dataclass(frozen=True)

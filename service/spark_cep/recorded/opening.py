@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from spark_cep.codecs.avro.schema import AvroSchema
-from spark_cep.codecs.json.resolution import schema_of_text
+from spark_cep.codecs.schema_files import schema_of_file
 from spark_cep.config import Input, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError
@@ -31,7 +31,7 @@ def open_events(
     event_times: Sequence[str] = (),
 ) -> RecordedEvents:
     """The events of ``files``: paths of files or folders, or INPUT=PATH where there are several
-    inputs. ``schemas``: Avro schema files, ``event_times``: columns with their units
+    inputs. ``schemas``: schema files, ``event_times``: columns with their units
     (COLUMN:UNIT), both with INPUT= in front as well. What they do not say is taken from
     ``settings``, or found out.
 
@@ -48,7 +48,7 @@ def open_events(
             (
                 _declared(
                     known.get(name, DeclaredInput(name)),
-                    [_schema(Path(each)) for each in given_schemas.get(name, ())],
+                    [schema_of_file(Path(each)) for each in given_schemas.get(name, ())],
                     given_times.get(name, ()),
                 ),
                 [*map(Path, several)],
@@ -108,13 +108,6 @@ def _by_input(given: Sequence[str], names: Sequence[str], option: str) -> Mappin
             )
         found.setdefault(name, []).append(value)
     return found
-
-
-def _schema(file: Path) -> AvroSchema:
-    try:
-        return schema_of_text(file.read_text("utf-8"), None, str(file))
-    except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 def _declared(

@@ -11,6 +11,7 @@ from typing import Any
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.schema_files import schema_of_file
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.documents.nearest import nearest
 from spark_cep.errors import Problem, RuleSetError
@@ -30,7 +31,8 @@ Rules = Rule | LoadedRule | Iterable[Rule | LoadedRule] | str | PathLike[str]
 """A rule, several, or the path of a rule file or of a folder of them."""
 
 Schema = str | PathLike[str] | Mapping[str, Any] | Sequence[Any]
-"""An Avro schema: the path of its file, or its JSON values; a record or a union of records. Or
+"""An Avro schema, as its JSON values: a record or a union of records. Or the path of a file: of an
+Avro schema, a JSON Schema, or a `.proto` file, which may be given as `FILE.proto:MESSAGE`. Or
 schemas that were parsed, each of a record."""
 
 _Types = Mapping[str, EventSchema]
@@ -172,7 +174,7 @@ def _types(schema: Schema) -> dict[str, EventSchema]:
                 name: EventSchema(each) for each in parsed_before for name in record_names(each)
             }
     if isinstance(schema, str | PathLike):
-        parsed = parse(Path(schema).read_text("utf-8"), str(schema))
+        parsed = schema_of_file(Path(schema))
     else:
         node = dict(schema) if isinstance(schema, Mapping) else list(schema)
         parsed = parse(node, "the test's schema")

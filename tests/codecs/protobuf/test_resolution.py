@@ -16,7 +16,7 @@ from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_text
 from spark_cep.codecs.protobuf.reader import ProtobufFormat, ProtobufReader
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, RecordFormat
-from spark_cep.codecs.registry.framing import VALUE_HEADER, frame
+from spark_cep.codecs.registry.framing import VALUE_HEADER, frame, frame_of_glue
 from spark_cep.codecs.registry.registry import Registry, SchemaText
 from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.columns.column_vectors import ColumnVectors
@@ -31,6 +31,7 @@ from tests.pipeline.decode.reference import packed
 from tests.pipeline.decode.test_framings import headers
 
 GUID = UUID("f2a1b7c8-0000-4000-8000-00000000abcd")
+OTHER_GUID = UUID("f2a1b7c8-0000-4000-8000-00000000abce")
 #: Without a field, with another one, and the messages the other way round.
 NEWER = """
 syntax = "proto3";
@@ -160,6 +161,91 @@ def test_schemas_are_learnt(tmp_path: Path) -> None:
     assert form.snapshot().known == "1-2"
 
 
+def of_glue(folder: Path, **writers: str) -> ProtobufFormat:
+    """Of an input with AWS Glue's framing; ``writers``: the files of GUIDs."""
+    (folder / "parts").mkdir(exist_ok=True)
+    texts = {"event": EVENT, "newer": NEWER, "changed": CHANGED, "parts/place": PLACE}
+    for name, text in texts.items():
+        (folder / f"{name}.proto").write_text(text, "utf-8")
+    event = {
+        "topics": ["p"], "format": "protobuf", "framing": "glue", "record": "Event",
+        "reader_schema": {"file": folder / "event.proto"}, "event_time": "at",
+        "writer_schemas": {guid: folder / f"{name}.proto" for guid, name in writers.items()},
+    }  # fmt: skip
+    found = record_format(settings(folder, url=None, events=event), None, ["p"])
+    assert isinstance(found, ProtobufFormat)
+    return found
+
+
+def test_framing_of_glue(tmp_path: Path) -> None:
+    """Of a version that the settings name, the message is found by its number in the order of all
+    names; compressed or not."""
+    form = of_glue(tmp_path, **{str(GUID): "newer", str(OTHER_GUID): "event"})
+    assert form.known == ",".join(sorted([str(GUID), str(OTHER_GUID)]))
+    reader, vector = reader_of(form)
+    body = event_class()(n=5).SerializeToString()
+    for guid, number, fault in (
+        (GUID, b"\0", Fault.NONE),
+        (GUID, b"\1", Fault.NOT_READ),
+        (GUID, b"\2", Fault.NOT_READ),
+        (GUID, b"\3", Fault.UNDECODABLE),
+        (OTHER_GUID, b"\0", Fault.NONE),
+        (OTHER_GUID, b"\2", Fault.NOT_READ),
+        (OTHER_GUID, b"\4", Fault.NOT_READ),
+        # The entries of a map are counted, and are no messages of a topic.
+        (OTHER_GUID, b"\1", Fault.UNDECODABLE),
+        (OTHER_GUID, b"\xff\xff\xff\xff\x0f", Fault.UNDECODABLE),
+        (UUID(int=7), b"\0", Fault.UNKNOWN_SCHEMA),
+    ):
+        values = [frame_of_glue(guid, number + body, compressed=each) for each in (False, True)]
+        found = read(reader, "p", values)
+        assert found.faults.tolist() == [fault, fault]
+        if fault is Fault.NONE:
+            assert found.wholes[:, vector].tolist() == [5, 5]
+            assert found.added == len(body) + 1
+    assert reader.of_task(0, str(GUID)).known.messages[:, 1].tolist() == [0, -1, -1]
+    assert not reader.of_task(0, None).new_schemas([RawRecord("p", values[0])])
+
+
+def test_dead_letters_of_glue(tmp_path: Path) -> None:
+    """They say which version, number or framing there was."""
+    reader, _ = reader_of(of_glue(tmp_path, **{str(GUID): "event"}))
+    known = frame_of_glue(GUID, b"")
+    for value, fault, reason, why in (
+        (frame(1, b"\0"), Fault.NOT_FRAMED, Reason.NOT_FRAMED, "not with 0x03 as in AWS Glue's"),
+        (known[:9], Fault.NOT_FRAMED, Reason.NOT_FRAMED, "fewer than the 18 of AWS Glue's"),
+        (frame_of_glue(GUID, b"\0" * 99, compressed=True)[:-9], Fault.NOT_FRAMED,
+         Reason.NOT_FRAMED, "zlib compressed to"),
+        (frame_of_glue(UUID(int=7), b"\0"), Fault.UNKNOWN_SCHEMA, Reason.UNKNOWN_SCHEMA_ID,
+         f"is not in writer_schemas of inputs.events, which has {GUID}; add it"),
+        (known + b"\x09", Fault.UNDECODABLE, Reason.UNDECODABLE,
+         f"the schema {GUID} has no message with the index [9]"),
+        (known, Fault.UNDECODABLE, Reason.UNDECODABLE, "that is in front of the body"),
+    ):  # fmt: skip
+        assert read(reader, "p", [value]).faults.tolist() == [fault]
+        told = reader.explain(RawRecord("p", value), fault, -1)
+        assert (told[0], why in told[1]) == (reason, True), told
+    value = frame_of_glue(GUID, b"\0\x0a\x09a", compressed=True)
+    assert read(reader, "p", [value]).faults.tolist() == [Fault.UNDECODABLE]
+    told = reader.explain(RawRecord("p", value), Fault.UNDECODABLE, 0)
+    assert "the 3 bytes of the body are not a message t.Event" in told[1]
+
+
+def test_files_that_do_not_fit_glue(tmp_path: Path) -> None:
+    """They are refused at the start."""
+    with pytest.raises(SchemaError, match=r"changed\.proto cannot be used: .* is of another type"):
+        of_glue(tmp_path, **{str(GUID): "changed"})
+    with pytest.raises(SchemaError, match=r"has no message that is read as t\.Event"):
+        of_glue(tmp_path, **{str(GUID): "parts/place"})
+
+
+def test_numbers_of_glue() -> None:
+    """They are those of the example in AWS Glue's serializer."""
+    text = "message B { message C {} message A { message D {} } }"
+    numbers = {each.full_name: n for n, each in compiled_text(text, "b", {}).numbered()}
+    assert numbers == {"B": (0,), "B.A": (1,), "B.A.D": (2,), "B.C": (3,)}
+
+
 def test_without_framing(tmp_path: Path) -> None:
     """A file, with imports below its folder, and no registry; beside Avro by the registry."""
     (tmp_path / "event.proto").write_text(EVENT, "utf-8")
@@ -189,7 +275,7 @@ def test_without_framing(tmp_path: Path) -> None:
         ({"record": None}, "PROTOBUF", r"has the messages t\.Other, t\.Event, t\.Event\.Item; set"),
         ({"record": "Item2"}, "PROTOBUF", "has no messages called Item2"),
         ({}, "AVRO", "is of type AVRO; allowed for Protobuf: PROTOBUF"),
-        ({"framing": "glue"}, "PROTOBUF", "allowed for Protobuf: registry, none"),
+        ({"framing": "glue"}, "PROTOBUF", "writer_schemas has to name the files"),
         ({"framing": "none"}, "PROTOBUF", "Protobuf is read as the schema of"),
     ],
 )

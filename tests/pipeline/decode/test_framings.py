@@ -274,7 +274,10 @@ def test_json_in_any_framing(tmp_path: Path) -> None:
     [
         ({"framing": "none"}, "with framing: none, Avro is read as the schema of"),
         ({"framing": "glue"}, "writer_schemas has to name the files"),
-        ({"writer_schemas": {str(GUID): "event"}}, "only Avro with framing: glue has them"),
+        (
+            {"writer_schemas": {str(GUID): "event"}},
+            "only Avro and Protobuf with framing: glue have them",
+        ),
     ],
 )
 def test_settings_that_do_not_say_enough(source: Any, why: str, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spark_cep.cases.document.loading import Case, CaseFile, read_file, unknown_names
+from spark_cep.codecs.schema_files import AVRO, PROTOBUF
 from spark_cep.errors import ConfigurationError
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.rules.rule_set import assemble
@@ -16,7 +17,8 @@ from spark_cep.rules.sources.folder import OF_CASES, SUFFIXES, has_cases, read_r
 if TYPE_CHECKING:
     from spark_cep.testkit.inputs import Schema
 
-_SCHEMA: Final = ".avsc"
+#: Names of schema files end so; where a folder has those of Avro, others do not count.
+_SCHEMAS: Final = (AVRO, PROTOBUF)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ def _rule_file(path: Path) -> Path:
 
 def _beside(path: Path, rules: Sequence[LoadedRule]) -> Mapping[str | None, Path]:
     """The schema files beside: each of its input's name, or the only one."""
-    files = sorted(path.parent.glob(f"*{_SCHEMA}"))
+    of_suffixes = (sorted(path.parent.glob(f"*{suffix}")) for suffix in _SCHEMAS)
+    files = next(filter(None, of_suffixes), [])
     inputs = dict.fromkeys(name for one in rules for name in one.rule.events)
     named: dict[str | None, Path] = {file.stem: file for file in files if file.stem in inputs}
     missing = [name for name in inputs if name not in named]

@@ -29,7 +29,7 @@ _Root = TypeVar("_Root", bound=DocumentShape)
 #: Keys whose values are text, whatever YAML takes them for.
 _TEXT: Final = frozenset({"case", "name", "rule", "input", "of_type", "event_time"})
 _ELSEWHERE: Final[Mapping[tuple[type[Any], str], str]] = {
-    (CaseFileShape, "schema"): "`schemas` for the Avro schema files of the events",
+    (CaseFileShape, "schema"): "`schemas` for the schema files of the events",
     (CaseFileShape, "rule"): "`rules` for the rule file; `rule` in a case for the id of one",
     (CaseFileShape, "tests"): "`cases` for the list of cases",
     (CaseShape, "name"): "`case` for the case's name",

@@ -267,8 +267,9 @@ class CaseFileShape(DocumentShape):
     )
     schemas: OneOrMapping[Text, dict[str, Text]] | None = Field(
         default=None,
-        description="the Avro schema file of the events, or for each input its own; default: the"
-        " .avsc files beside, each of its input's name, or the only one",
+        description="the schema file of the events (Avro, JSON Schema, `FILE.proto` or"
+        " `FILE.proto:MESSAGE`), or for each input its own; default: the .avsc files beside, or"
+        " without any the .proto files, each of its input's name, or the only one",
     )
     event_time: Text | None = Field(
         default=None, description="`event_time` of all cases that have none"

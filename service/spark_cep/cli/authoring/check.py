@@ -37,7 +37,13 @@ def check(
     ] = None,
     schema: Annotated[
         list[Path] | None,
-        typer.Option("--schema", "-s", help="Check against this Avro schema file.", dir_okay=False),
+        typer.Option(
+            "--schema",
+            "-s",
+            help="Check against this schema file: Avro (.avsc), JSON Schema, or Protobuf"
+            " (FILE.proto, FILE.proto:MESSAGE).",
+            dir_okay=False,
+        ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors, too.")] = False,
     fix: Annotated[

@@ -18,7 +18,7 @@ from spark_cep.errors import (
     printable,
 )
 from spark_cep.language.findings import findings_of
-from spark_cep.language.known.event_types import records_of_schema
+from spark_cep.language.known.event_types import records_of_file
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.sql_types import endless
@@ -148,7 +148,7 @@ def rule_named(rule_set: RuleSet, rule_id: str, place: str = "") -> LoadedRule:
 
 
 def check_types(rules: Sequence[LoadedRule], schemas: Sequence[Path]) -> list[InputRecord]:
-    """The record types of Avro schema files, once ``rules`` have been checked against them; raises
+    """The record types of schema files, once ``rules`` have been checked against them; raises
     RuleSetError with every problem found."""
     types = _types_of_files(schemas)
     problems = _type_problems(rules, types)
@@ -172,14 +172,7 @@ def _type_problems(rules: Sequence[LoadedRule], types: Sequence[InputRecord]) ->
 
 
 def _types_of_files(files: Sequence[Path]) -> list[InputRecord]:
-    types: list[InputRecord] = []
-    for file in files:
-        try:
-            text = file.read_text("utf-8")
-        except OSError as error:
-            raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
-        types += records_of_schema(text, str(file))
-    return types
+    return [record for file in files for record in records_of_file(file)]
 
 
 def _registry_findings(

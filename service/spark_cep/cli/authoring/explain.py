@@ -29,7 +29,13 @@ def explain(
     ] = None,
     schema: Annotated[
         list[Path] | None,
-        typer.Option("--schema", "-s", help="Avro schema file of the events.", dir_okay=False),
+        typer.Option(
+            "--schema",
+            "-s",
+            help="Schema file of the events: Avro (.avsc), JSON Schema, or Protobuf (FILE.proto,"
+            " FILE.proto:MESSAGE).",
+            dir_okay=False,
+        ),
     ] = None,
 ) -> None:
     """Show what rules do: steps, states and edges, where conditions are evaluated, what bounds the

@@ -19,8 +19,8 @@ def lsp(
         typer.Option(
             "--schema",
             "-s",
-            help="Avro schema files of the events, or folders of them; default: those beside a"
-            " rule.",
+            help="Schema files of the events, or folders of them: Avro (.avsc), JSON Schema, or"
+            " Protobuf (FILE.proto, FILE.proto:MESSAGE); default: those beside a rule.",
         ),
     ] = None,
     config: Annotated[

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 GivenSchemas = Annotated[
     list[str] | None,
-    typer.Option("--schema", "-s", metavar="[INPUT=]FILE", help="Avro schema file of the events."),
+    typer.Option(
+        "--schema",
+        "-s",
+        metavar="[INPUT=]FILE",
+        help="Schema file of the events: Avro (.avsc), JSON Schema, or Protobuf (FILE.proto,"
+        " FILE.proto:MESSAGE).",
+    ),
 ]
 GivenEventTimes = Annotated[
     list[str] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,8 +21,9 @@ def play(
         list[Path] | None,
         typer.Argument(
             metavar="[FILE...]",
-            help="A rule file, its test cases (NAME.cases.yaml), Avro schemas (.avsc), or recorded"
-            " events: Avro, JSON lines, CSV, Parquet.",
+            help="A rule file, its test cases (NAME.cases.yaml), schemas of Avro (.avsc) or"
+            " Protobuf (FILE.proto, FILE.proto:MESSAGE), or recorded events: Avro, JSON lines, CSV,"
+            " Parquet.",
             dir_okay=False,
         ),
     ] = None,
@@ -39,6 +41,7 @@ def play(
 
 def _trials(files: Sequence[Path]) -> Sequence[Trial]:
     """The rule and the events with which the page begins."""
+    from spark_cep.codecs.schema_files import AVRO, SchemaFile, schema_of_file
     from spark_cep.play.beginning import beginning
     from spark_cep.play.files.given_files import GivenFile
     from spark_cep.play.files.opening import opened
@@ -48,6 +51,12 @@ def _trials(files: Sequence[Path]) -> Sequence[Trial]:
         return trials
     given = []
     for file in files:
+        schema = SchemaFile.of(file)
+        if schema.is_protobuf:
+            # The page has schemas of Avro. What the file imports is there only here.
+            text = json.dumps(schema_of_file(file).json, indent=2)
+            given.append(GivenFile(f"{schema.path.stem}{AVRO}", text.encode()))
+            continue
         try:
             given.append(GivenFile(file.name, file.read_bytes()))
         except OSError as error:

@@ -41,7 +41,8 @@ def run_cases(
             "--schema",
             "-s",
             metavar="[INPUT=]FILE",
-            help="Avro schema file of the events, of all inputs or of one.",
+            help="Schema file of the events, of all inputs or of one: Avro (.avsc), JSON Schema, or"
+            " Protobuf (FILE.proto, FILE.proto:MESSAGE).",
         ),
     ] = None,
     config: Annotated[
@@ -122,11 +123,13 @@ def _schemas(given: Sequence[str], config: Path | None) -> Mapping[str | None, S
         if given:
             raise ConfigurationError("give --schema or --config, not both")
         return _of_settings(config)
+    from spark_cep.codecs.schema_files import SchemaFile
+
     schemas: dict[str | None, Schema] = {}
     for each in given:
         name, sign, file = each.partition("=")
         path = Path(file if sign else name)
-        if not path.is_file():
+        if not SchemaFile.of(path).path.is_file():
             raise ConfigurationError(f"--schema: there is no file {path}")
         schemas[name if sign else None] = path
     if None in schemas and len(schemas) > 1:

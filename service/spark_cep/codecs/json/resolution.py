@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
 from spark_cep.codecs.avro.schema import AvroSchema, parse
-from spark_cep.codecs.json.json_schema import from_json_schema, is_json_schema
+from spark_cep.codecs.json.json_schema import from_json_schema
 from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import Framing
 from spark_cep.codecs.registry.registry import Registry, SchemaText
 from spark_cep.codecs.registry.subjects import no_subject, no_topic, subjects_of
+from spark_cep.codecs.schema_files import schema_of_file
 from spark_cep.config import Settings
 from spark_cep.config.topics import Input
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
@@ -62,8 +62,7 @@ def _schema(
     """The one record type of an input."""
     chosen = source.reader_schema
     if chosen is not None and chosen.file is not None:
-        text = chosen.file.read_text("utf-8")
-        return _one_record(schema_of_text(text, source.record, str(chosen.file)), source.record)
+        return _one_record(schema_of_file(chosen.file, source.record), source.record)
     if registry is None or settings.registry is None:
         raise ConfigurationError(
             f"inputs.{name}: records in JSON do not have their schema: set"
@@ -104,18 +103,6 @@ def _registered(found: SchemaText, record: str | None) -> AvroSchema:
         case "AVRO":
             return _one_record(parse(found.text, origin), record)
     raise SchemaError(f"{origin} is of type {found.type}; allowed for JSON: JSON, AVRO")
-
-
-def schema_of_text(text: str, record: str | None, origin: str) -> AvroSchema:
-    """The schema that a text is: one of Avro, or a JSON Schema, whose record type is called
-    ``record``. Raises SchemaError."""
-    try:
-        plain = json.loads(text)
-    except (ValueError, RecursionError):
-        plain = None
-    if is_json_schema(plain):
-        return from_json_schema(text, record, origin).schema
-    return parse(text, origin)
 
 
 def _one_record(schema: AvroSchema, record: str | None) -> AvroSchema:

@@ -45,6 +45,15 @@ class MessageFiles:
 
     def messages(self) -> Iterator[tuple[tuple[int, ...], Descriptor]]:
         """The messages of the file and their indexes, those in other messages behind these."""
+        return ((index, each) for index, each in self._all() if not _is_map_entry(each))
+
+    def numbered(self) -> Iterator[tuple[tuple[int, ...], Descriptor]]:
+        """The messages of the file and their numbers as AWS Glue's serializers count them: by full
+        name, with the entries of maps."""
+        names = sorted((each for _, each in self._all()), key=lambda each: each.full_name)
+        return (((place,), each) for place, each in enumerate(names) if not _is_map_entry(each))
+
+    def _all(self) -> Iterator[tuple[tuple[int, ...], Descriptor]]:
         pool, name = _pool(self.data)
         waiting: list[tuple[tuple[int, ...], Descriptor]] = [
             ((place,), each)
@@ -52,9 +61,27 @@ class MessageFiles:
         ]
         while waiting:
             index, each = waiting.pop(0)
-            if not each.GetOptions().map_entry:
-                yield index, each
+            yield index, each
             waiting += [((*index, place), one) for place, one in enumerate(each.nested_types)]
+
+    def message_called(self, name: str | None, origin: str, advice: str) -> Descriptor:
+        """The message of this full or short name; without one, the only message that is in no
+        other. Raises SchemaError, with ``advice`` where there are several."""
+        known = {message.full_name: message for _, message in self.messages()}
+        if not known:
+            raise SchemaError(f"{origin}: has no messages")
+        if name is None:
+            outer = [each for each in known.values() if each.containing_type is None]
+            if len(outer) == 1:
+                return outer[0]
+            raise SchemaError(f"{origin} has the messages {', '.join(known)}; {advice}")
+        found = [m for full, m in known.items() if name in (full, full.rpartition(".")[2])]
+        if len(found) != 1:
+            raise SchemaError(
+                f"{origin} has {len(found) or 'no'} messages called {name}; it has"
+                f" {', '.join(known)}"
+            )
+        return found[0]
 
     def message(self, name: str) -> Descriptor:
         """The message of this full name."""
@@ -63,6 +90,10 @@ class MessageFiles:
     def message_class(self, name: str) -> Any:
         """The class of the message of this full name."""
         return message_factory.GetMessageClass(self.message(name))
+
+
+def _is_map_entry(message: Descriptor) -> bool:
+    return bool(message.GetOptions().map_entry)
 
 
 @lru_cache(maxsize=1_000)
@@ -81,6 +112,8 @@ def compiled_file(file: Path) -> MessageFiles:
         text = file.read_text("utf-8")
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file}: cannot be read: it is not UTF-8") from error
     return _compiled(text, str(file), {}, file.parent)
 
 

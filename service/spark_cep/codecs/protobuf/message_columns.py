@@ -21,6 +21,7 @@ A message that contains itself, and a group of proto2, is no column.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -44,7 +45,9 @@ _TYPES = {
     FieldDescriptor.TYPE_FLOAT: "float",
     FieldDescriptor.TYPE_DOUBLE: "double",
 }
+_UNSIGNED = (FieldDescriptor.TYPE_UINT64, FieldDescriptor.TYPE_FIXED64)
 _DEEPEST = 60
+_LARGEST = (1 << 63) - 1
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
@@ -91,9 +94,10 @@ class _MessageColumns:
             node = self._field(field, around)
             if node is None:
                 continue
-            made: dict[str, Any] = {"name": field.name, "type": node}
-            if isinstance(node, list):
-                made["default"] = None
+            made = {"name": field.name, "type": node, **_default(field, node)}
+            # Protobuf's own JSON has names such as userId.
+            if field.json_name not in message.fields_by_name:
+                made["aliases"] = [field.json_name]
             fields.append(made)
         self._known[name] = bool(fields)
         return {"type": "record", "name": name, "fields": fields} if fields else None
@@ -138,3 +142,21 @@ class _MessageColumns:
         self._known[name] = True
         symbols = [each.name for each in field.enum_type.values]
         return {"type": "enum", "name": name, "symbols": symbols}
+
+
+def _default(field: FieldDescriptor, node: Node) -> dict[str, Any]:
+    """The default of a field that is not there, for events in JSON and those of tests; none for a
+    number that Avro's JSON does not have, or that no column has."""
+    if isinstance(node, list):
+        return {"default": None}
+    if is_repeated(field):
+        return {"default": {} if is_map(field) else []}
+    value = field.default_value
+    endless = isinstance(value, float) and not isfinite(value)
+    if endless or (field.type in _UNSIGNED and value > _LARGEST):
+        return {}
+    if field.enum_type is not None:
+        value = field.enum_type.values_by_number[value].name
+    elif isinstance(value, bytes):
+        value = value.decode("latin-1")
+    return {"default": value}

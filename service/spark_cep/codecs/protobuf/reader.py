@@ -19,7 +19,14 @@ from spark_cep.codecs.protobuf.writers import WriterMessage, differences, index_
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, Read, RecordReader, Wanted
 from spark_cep.codecs.registry.event_types import types_in
-from spark_cep.codecs.registry.framing import Framing, FramingError, message_framing
+from spark_cep.codecs.registry.framing import (
+    Framing,
+    FramingError,
+    MessageFraming,
+    message_framing,
+    message_of_glue,
+)
+from spark_cep.codecs.registry.glue_bodies import without_compression
 from spark_cep.codecs.registry.schema_ids import (
     SchemaId,
     halves_of,
@@ -55,24 +62,29 @@ class ProtobufReader(RecordReader):
 
     def read(self, topic: str, values: Bytes, headers: Bytes) -> Read:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
-        schemas = self.schemas
+        schemas, added = self.schemas, 0
+        if schemas.framing is Framing.GLUE:
+            values, added = without_compression(values)
         readable = np.zeros(len(schemas.types), np.uint8)
         readable[[*types_in(schemas.types, topic)]] = 1
         number = schemas.unframed.number(topic)
-        return self.layout.read(
+        read = self.layout.read(
             values, headers, self.known, readable, schemas.framing,
             -1 if number is None else number,
         )  # fmt: skip
+        return read._replace(added=read.added + added)
 
     def explain(self, record: RawRecord, fault: Fault, number: int) -> tuple[Reason, str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         body = record.value
-        if self.schemas.framing is Framing.REGISTRY:
+        if self.schemas.framing is not Framing.NONE:
             try:
-                schema_id, index, body = message_framing(record.value, record.headers)
+                schema_id, index, body = self._framed(record)
             except FramingError as error:
                 return Reason.NOT_FRAMED, str(error)
             match fault:
+                case Fault.UNKNOWN_SCHEMA if self.schemas.framing is Framing.GLUE:
+                    return Reason.UNKNOWN_SCHEMA_ID, self.schemas.not_given(record.topic, schema_id)
                 case Fault.UNKNOWN_SCHEMA:
                     return Reason.UNKNOWN_SCHEMA_ID, self.unknown.explained(schema_id)
                 case Fault.UNREADABLE_SCHEMA:
@@ -83,6 +95,12 @@ class ProtobufReader(RecordReader):
                     f" {list(index) if index else 'that is in front of the body'}"
                 )
         return self._body(body, fault, number)
+
+    def _framed(self, record: RawRecord) -> MessageFraming:
+        """The schema, the message and the body of a record. Raises FramingError."""
+        if self.schemas.framing is Framing.GLUE:
+            return message_of_glue(record.value)
+        return message_framing(record.value, record.headers)
 
     def _body(self, body: bytes, fault: Fault, number: int) -> tuple[Reason, str]:
         parser = self.schemas.parsers[number]
@@ -108,7 +126,7 @@ class ProtobufReader(RecordReader):
 
     def new_schemas(self, records: Iterable[RawRecord]) -> Collection[str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
-        ids = Counter(message_framing(each.value, each.headers).schema for each in records)
+        ids = Counter(self._framed(each).schema for each in records)
         return [str(each) for each in self.unknown.to_learn(ids)]
 
 
@@ -157,7 +175,8 @@ class ProtobufFormat(SchemasById[WriterMessage]):
     def _writers(self, schema_id: SchemaId, files: MessageFiles) -> Iterator[WriterMessage]:
         """The messages of a schema. Raises SchemaError where one is not what it is read as."""
         names: Mapping[str, int] = {one.name: one.number for one in self.types}
-        for index, message in files.messages():
+        of_glue = self.framing is Framing.GLUE
+        for index, message in files.numbered() if of_glue else files.messages():
             number = names.get(message.full_name, -1)
             if number >= 0 and (problems := differences(message, self._message(number))):
                 raise SchemaError(

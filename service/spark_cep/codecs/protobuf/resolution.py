@@ -9,6 +9,7 @@ from google.protobuf.descriptor import Descriptor
 
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_file, compiled_text
+from spark_cep.codecs.protobuf.given_messages import ask_given
 from spark_cep.codecs.protobuf.message_columns import columns_of
 from spark_cep.codecs.protobuf.message_values import MessageParser
 from spark_cep.codecs.protobuf.reader import ProtobufFormat
@@ -74,6 +75,8 @@ def resolve_protobuf(
     if framing is Framing.REGISTRY and given is not None and registry is not None:
         found.lookup, found.registry = SchemaLookup(RegistrySettings.of(given)), registry
         found.ask(registry, sorted(ids)[-_ASKED_AT_START:])
+    if framing is Framing.GLUE:
+        ask_given(found, inputs)
     return found
 
 
@@ -133,19 +136,5 @@ def _files(
 
 def _message(name: str, source: Input, files: MessageFiles, origin: str) -> Descriptor:
     """The message that an input reads."""
-    known = {message.full_name: message for _, message in files.messages()}
-    if source.record is None:
-        outer = [each for each in known.values() if each.containing_type is None]
-        if len(outer) == 1:
-            return outer[0]
-        raise SchemaError(
-            f"input {name}: {origin} has the messages {', '.join(known)}; set"
-            f" inputs.{name}.record to the one that events are"
-        )
-    found = [m for full, m in known.items() if source.record in (full, full.rpartition(".")[2])]
-    if len(found) != 1:
-        raise SchemaError(
-            f"input {name}: {origin} has {len(found) or 'no'} messages called {source.record};"
-            f" it has {', '.join(known)}"
-        )
-    return found[0]
+    advice = f"set inputs.{name}.record to the one that events are"
+    return files.message_called(source.record, f"input {name}: {origin}", advice)

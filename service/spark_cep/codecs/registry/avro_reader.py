@@ -78,7 +78,9 @@ class AvroReader(RecordReader):
             case Fault.UNKNOWN_SCHEMA:
                 if self.schemas.framing is Framing.REGISTRY:
                     return Reason.UNKNOWN_SCHEMA_ID, self.unknown.explained(schema_id)
-                return Reason.UNKNOWN_SCHEMA_ID, self._not_given(record.topic, schema_id)
+                if self.schemas.framing is Framing.NONE:
+                    return Reason.UNKNOWN_SCHEMA_ID, f"no input reads the topic {record.topic}"
+                return Reason.UNKNOWN_SCHEMA_ID, self.schemas.not_given(record.topic, schema_id)
             case Fault.UNREADABLE_SCHEMA:
                 return Reason.UNREADABLE_SCHEMA, self.schemas.unreadable[schema_id]
             case Fault.TOO_DEEP:
@@ -108,17 +110,6 @@ class AvroReader(RecordReader):
         """See :class:`~spark_cep.codecs.record_reader.RecordReader`."""
         ids = Counter(self._framed(record).schema for record in records)
         return [str(each) for each in self.unknown.to_learn(ids)]
-
-    def _not_given(self, topic: str, schema_id: SchemaId) -> str:
-        if self.schemas.framing is Framing.NONE:
-            return f"no input reads the topic {topic}"
-        inputs = {each.input for each in self.schemas.types if topic in each.topics}
-        known = ", ".join(map(str, in_order(self.schemas.ids)[1]))
-        return (
-            f"the schema version {schema_id} is not in writer_schemas of"
-            f" {', '.join(f'inputs.{name}' for name in sorted(inputs)) or 'the input'}, which has"
-            f" {known}; add it with the schema's file"
-        )
 
 
 def avro_reader(

@@ -222,6 +222,14 @@ def message_framing(value: bytes, headers: Iterable[tuple[str, bytes | None]]) -
     return MessageFraming(schema, _index(header[length:])[0], value)
 
 
+def message_of_glue(value: bytes) -> MessageFraming:
+    """The framing of a value in Protobuf with AWS Glue's registry: the number of its message stands
+    in front of the body. Raises FramingError."""
+    guid, rest = of_glue(value)
+    number, at = _varint(rest, 0)
+    return MessageFraming(guid, None if number is None else (number,), rest[at:])
+
+
 def _index(data: bytes) -> tuple[tuple[int, ...] | None, bytes]:
     """The index of a message, and the bytes behind it."""
     numbers: list[int] = []
@@ -238,11 +246,16 @@ def _index(data: bytes) -> tuple[tuple[int, ...] | None, bytes]:
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int | None, int]:
+    value, behind = _varint(data, at)
+    return None if value is None else (value >> 1) ^ -(value & 1), behind
+
+
+def _varint(data: bytes, at: int) -> tuple[int | None, int]:
     value = 0
     for shift, byte in enumerate(data[at : at + 10]):
         value |= (byte & 127) << 7 * shift
         if byte < 128:  # noqa: PLR2004  the last byte of a varint
-            return (value >> 1) ^ -(value & 1), at + shift + 1
+            return value, at + shift + 1
     return None, at
 
 

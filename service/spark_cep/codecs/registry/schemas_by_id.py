@@ -12,7 +12,13 @@ from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.framing import Framing
-from spark_cep.codecs.registry.schema_ids import SchemaId, ids_in_order, ranges_of, schema_id_of
+from spark_cep.codecs.registry.schema_ids import (
+    SchemaId,
+    ids_in_order,
+    in_order,
+    ranges_of,
+    schema_id_of,
+)
 from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED, SchemaLookup
 from spark_cep.codecs.topic_numbers import TopicNumbers
 from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
@@ -62,6 +68,16 @@ class SchemasById(RecordFormat, Generic[_Writer]):
     def known(self) -> str:
         """The ids as ranges, in text."""
         return ranges_of(self.ids)
+
+    def not_given(self, topic: str, schema_id: SchemaId) -> str:
+        """Return why a record's schema is not known where the settings have all of them."""
+        inputs = {each.input for each in self.types if topic in each.topics}
+        known = ", ".join(map(str, in_order(self.ids)[1]))
+        return (
+            f"the schema version {schema_id} is not in writer_schemas of"
+            f" {', '.join(f'inputs.{name}' for name in sorted(inputs)) or 'the input'}, which has"
+            f" {known}; add it with the schema's file"
+        )
 
     def learn(self, schemas: Iterable[str]) -> list[str]:
         """See :class:`~spark_cep.codecs.record_reader.RecordFormat`; names are the ids' texts."""

@@ -1,15 +1,17 @@
-"""The types of events, as Avro schemas give them."""
+"""The types of events, as schemas give them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
-from spark_cep.codecs.avro.schema import AvroSchema, parse
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.schema_files import SchemaFile, schema_of_file, schema_of_text
 from spark_cep.language.documents import EventTypes
 from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.types import record_type
@@ -26,10 +28,10 @@ class KnownTypes:
     docs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
-def records_of_schema(text: str, source: str) -> list[InputRecord]:
-    """The record types of an Avro schema; SchemaError where it is none. ``source``: its name in
-    messages."""
-    return _records(parse(text, source), source)
+def records_of_file(file: Path) -> list[InputRecord]:
+    """The record types of a schema file; see :func:`~spark_cep.codecs.schema_files.schema_of_file`
+    for its forms and errors."""
+    return _records(schema_of_file(file), str(file))
 
 
 def known_types(schemas: Iterable[tuple[str | None, str, AvroSchema]]) -> KnownTypes:
@@ -41,10 +43,18 @@ def known_types(schemas: Iterable[tuple[str | None, str, AvroSchema]]) -> KnownT
     return KnownTypes(types)
 
 
-def types_of_text(text: str, source: str, name: str | None = None) -> KnownTypes:
-    """The types of events of one schema; see :func:`known_types`. Only its text has what it says of
-    fields."""
-    found = known_types([(name, source, parse(text, source))])
+def types_of_file(file: Path) -> KnownTypes:
+    """The types of events of a schema file, with what one of Avro says of fields; see
+    :func:`records_of_file`."""
+    if SchemaFile.of(file).is_protobuf:
+        return known_types([(None, str(file), schema_of_file(file))])
+    return types_of_text(file.read_text("utf-8"), str(file))
+
+
+def types_of_text(text: str, source: str) -> KnownTypes:
+    """The types of events of a schema's text, of Avro or a JSON Schema; see :func:`known_types`.
+    Only the text has what it says of fields."""
+    found = known_types([(None, source, schema_of_text(text, None, source))])
     return KnownTypes(found.types, docs_of(json.loads(text)))
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from spark_cep.cases.document.loading import Case, CaseFile, read_text
 from spark_cep.cases.document.shape import CaseStepShape
 from spark_cep.cases.document.values import duration_words, plain
+from spark_cep.codecs.schema_files import AVRO, PROTOBUF
 from spark_cep.documents.reading import read_documents
 from spark_cep.errors import ConfigurationError
 from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
@@ -28,7 +29,6 @@ from spark_cep.rules.sources.folder import SUFFIXES as RULE_SUFFIXES
 from spark_cep.rules.sources.folder import has_cases
 
 _MOST_FILES: Final = 20
-_SCHEMA: Final = ".avsc"
 _ZIP: Final = ".zip"
 _RULE_IN_JSON: Final = re.compile(r'^\s*\{[^{\[]*"(id|pattern|sql)"\s*:')
 
@@ -104,8 +104,10 @@ def _members(packed: GivenFile) -> Iterator[GivenFile]:
 def _sorted(files: Iterable[GivenFile]) -> _Sorted:
     found = _Sorted()
     for each in files:
-        if each.suffix == _SCHEMA:
+        if each.suffix == AVRO:
             found.schemas.append(each)
+        elif each.suffix == PROTOBUF:
+            found.schemas.append(_in_avro(each))
         elif each.suffix in RULE_SUFFIXES and has_cases(Path(each.name)):
             found.cases.append(each)
         elif each.suffix in RULE_SUFFIXES and (each.suffix != ".json" or _is_rule(each)):
@@ -113,6 +115,18 @@ def _sorted(files: Iterable[GivenFile]) -> _Sorted:
         else:
             found.events.append(each)
     return found
+
+
+def _in_avro(file: GivenFile) -> GivenFile:
+    """A ``.proto`` file, which imports none but Protobuf's own, as the page has schemas."""
+    # Protobuf's library is slow to import.
+    from spark_cep.codecs.protobuf.descriptors import compiled_text
+    from spark_cep.codecs.protobuf.message_columns import columns_of
+
+    advice = f"begin the page with the one that events are: spark-cep play {file.name}:MESSAGE"
+    message = compiled_text(file.text, file.name, {}).message_called(None, file.name, advice)
+    schema = json.dumps(columns_of(message, file.name).json)
+    return GivenFile(PurePath(file.name).stem + AVRO, schema.encode())
 
 
 def _is_rule(file: GivenFile) -> bool:

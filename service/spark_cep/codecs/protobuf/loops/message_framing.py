@@ -1,16 +1,21 @@
 """The schema and the message of a record in Protobuf, and the place of its body, as
-:func:`spark_cep.codecs.registry.framing.message_framing` says it in words; and its numbers."""
+:func:`~spark_cep.codecs.registry.framing.message_framing` and
+:func:`~spark_cep.codecs.registry.framing.message_of_glue` say it in words; and its numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from spark_cep.codecs.registry.loops.framing_loops import (
+    GLUE_LENGTH,
+    GLUE_MAGIC,
     GUID_LENGTH,
     GUID_MAGIC,
     ID_LENGTH,
     ID_MAGIC,
     MOST_LEVELS,
+    OF_GLUE,
+    PLAIN,
     big_endian,
     known_guid,
     schema_header,
@@ -67,9 +72,27 @@ def message_index(data, at, end):
 
 
 @compiled
-def schema_and_message(data, at, end, headers, header, headers_end, ids, guids):
+def _schema_and_message_of_glue(data, at, end, ids, guids):
+    """The same as :func:`schema_and_message` of a record in AWS Glue's framing."""
+    if end - at < GLUE_LENGTH or data[at] != GLUE_MAGIC or data[at + 1] != PLAIN:
+        return np.int64(-2), np.int64(-1), at
+    upper = big_endian(data, at + 2, 8)
+    known = np.int64(known_guid(upper, big_endian(data, at + 10, 8), guids))
+    if known >= 0:
+        known += len(ids)
+    number, behind = varint(data, at + GLUE_LENGTH, end)
+    if behind < 0 or number >= MOST_INDEX:
+        return known, np.int64(-1), at
+    # A place in one level.
+    return known, np.int64(number) + 1, behind
+
+
+@compiled
+def schema_and_message(data, at, end, framing, headers, header, headers_end, ids, guids):
     """The place of a record's schema among all that are known (-1: it is none of them, -2: there is
     none), the index of its message (-1: there is none), and the place of its body."""
+    if framing == OF_GLUE:
+        return _schema_and_message_of_glue(data, at, end, ids, guids)
     place, length = np.int64(-1), np.int64(0)
     if header < headers_end:
         place, length = schema_header(headers, header, headers_end)

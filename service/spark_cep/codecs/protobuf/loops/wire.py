@@ -322,7 +322,7 @@ def read_messages(
                 header = header_places[record] >> 32
                 header_end = header + (header_places[record] & 0xFFFFFFFF)
             known, index, at = schema_and_message(
-                data, at, end, headers, header, header_end, ids, guids
+                data, at, end, framing, headers, header, header_end, ids, guids
             )
             if known < 0:
                 outcomes[record] = UNKNOWN_ID if known == -1 else NOT_FRAMED
