@@ -175,8 +175,9 @@ def committed_state(
 
 
 def key_group_of_label() -> Column:
-    """The key group of a column ``label``. No text: Spark's parser takes half a second to load."""
-    return F.col("label").bitwiseAND(MASK).cast("int")
+    """The key group of a column ``label``. No text, also of a type: Spark's parser takes half a
+    second to load."""
+    return F.col("label").bitwiseAND(MASK)
 
 
 def stored_watermark(spark: SparkSession, location: str, batch: int) -> int:
