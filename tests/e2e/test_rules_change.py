@@ -15,10 +15,10 @@ from pyspark import TaskContext
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import RuleSetError
-from spark_cep.pipeline.deliver.sink import PartitionWriter
 from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules, CompiledRules
 from spark_cep.pipeline.driver.service import Service
+from spark_cep.pipeline.tasks.match_operator import MatchOperator
 from spark_cep.rules.rule_set import RuleSet
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -288,16 +288,16 @@ def test_a_crash_behind_another_partitions_commit(
     stream.send(*((key, "a", n) for n, key in enumerate(keys)))
     scenario.run(state=state)
 
-    class Writer(PartitionWriter):
-        def __call__(self, batches: Any) -> Any:
+    class Crashes(MatchOperator):
+        def handleInputRows(self, *given: Any) -> Any:  # noqa: N802  Spark's name
             task = TaskContext.get()
             assert task is not None
             if task.partitionId() == 1:
                 time.sleep(0 if task.attemptNumber() else 3)  # until the other one has committed
                 raise ValueError("a rule crashes")
-            return super().__call__(batches)
+            return super().handleInputRows(*given)
 
-    monkeypatch.setattr("spark_cep.pipeline.driver.batches.PartitionWriter", Writer)
+    monkeypatch.setattr("spark_cep.pipeline.driver.dataflow.MatchOperator", Crashes)
     scenario.rule(_rule("changes", "c", version=2))
     scenario.rule(_rule("new", "b"))
     stream.send(*((key, "b", 10 + n) for n, key in enumerate(keys)), ("k", "x", 99))

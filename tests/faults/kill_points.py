@@ -16,7 +16,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,14 +25,14 @@ import pyarrow as pa
 from spark_cep.cli.main import app
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce, ExactlyOnceOutput
 from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
-from spark_cep.pipeline.deliver.sink import PartitionWriter
-from spark_cep.pipeline.driver import batches, dataflow
+from spark_cep.pipeline.driver import dataflow
 from spark_cep.pipeline.driver.rules.rule_log import RuleLog
 from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.driver.rules.rule_topics import RuleTopics
 from spark_cep.pipeline.driver.rules.rules_at_start import RulesAtStart
 from spark_cep.pipeline.driver.supervisor import Supervisor
 from spark_cep.pipeline.driver.time_control import TimeControl
+from spark_cep.pipeline.match.match import Matching
 from spark_cep.pipeline.tasks.match_operator import MatchOperator
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
 
@@ -67,10 +66,11 @@ class _Match(MatchOperator):
         return super().handleInputRows(*given)
 
 
-class _Write(PartitionWriter):
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from super().__call__(batches)
-        _die_if_armed()
+class _Write(MatchOperator):
+    def handleInputRows(self, *given: Any) -> Iterator[Any]:  # noqa: N802  Spark's name
+        yield from super().handleInputRows(*given)
+        if self._task is not None and not self._task.left:
+            _die_if_armed()
 
 
 class _OpenOutput(ExactlyOnceOutput):
@@ -88,18 +88,17 @@ class _OpenDelivery(ExactlyOnce):
         return _OpenOutput(self, partition, batch, first)
 
 
-class _WriteOpen(PartitionWriter):
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        delivery = _OpenDelivery(**vars(self.delivery))
-        return PartitionWriter.__call__(replace(self, delivery=delivery), batches)
+class _WriteOpen(MatchOperator):
+    def __init__(self, matching: Matching, delivery: ExactlyOnce, partitions: int) -> None:
+        super().__init__(matching, _OpenDelivery(**vars(delivery)), partitions)
 
 
 #: What the plan is made of instead of its first base, and the module that makes it.
 OF_WORKERS: dict[str, tuple[ModuleType, type]] = {
     "while packing": (dataflow, _Pack),
     "while matching": (dataflow, _Match),
-    "in a transaction": (batches, _WriteOpen),
-    "after some output": (batches, _Write),
+    "in a transaction": (dataflow, _WriteOpen),
+    "after some output": (dataflow, _Write),
 }
 POINTS = (*_OF_DRIVER, *OF_WORKERS)
 #: A worker with an open transaction is stopped.

@@ -143,7 +143,8 @@ class Source(SettingsSection):
     )
     min_partitions: int | None = setting(
         None,
-        "Fewest tasks to read with; absent: one a Kafka partition.",
+        "Fewest tasks to read with; absent: one for each Kafka partition, and fewer where a "
+        "batch is small.",
         unit="tasks",
         ge=1,
     )

@@ -34,5 +34,5 @@ def test_they_come_back(told: dict[str, str], late_until: int | None) -> None:
 @pytest.mark.usefixtures("told")
 def test_a_task_that_was_told_nothing() -> None:
     """It does not guess."""
-    with pytest.raises(ValueError, match=r"has no property spark_cep\.planned_at"):
+    with pytest.raises(ValueError, match=r"has no property spark_cep\.batch"):
         properties_of_task()

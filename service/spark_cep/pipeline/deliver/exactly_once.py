@@ -132,9 +132,14 @@ class ExactlyOnce:
 
 @dataclass
 class _Kept:
+    """A producer, and the marker that it wrote last. ``handled``: this process has handled all
+    batches of the state partition since, up to this one."""
+
     producer: TransactionalProducer
     writer: str
-    used: float
+    used: float = 0.0
+    marker: CommitMarker | None = None
+    handled: int = -1
 
 
 #: Producers of this Python worker by transactional id, the one used last at the end.
@@ -168,9 +173,12 @@ class ExactlyOnceOutput:
         """Commit the records and the marker of the batch."""
         if self._before:
             return WriteOutcome.BEFORE
-        if self._open is None:
-            return WriteOutcome.NOTHING
         batch = self.batch
+        if self._open is None:
+            kept = _kept.get(self.delivery.transactional_id(self.partition))
+            if kept is not None and kept.handled == batch.number - 1:
+                kept.handled = batch.number
+            return WriteOutcome.NOTHING
         marker = CommitMarker(
             self.delivery.run,
             batch.query,
@@ -184,7 +192,7 @@ class ExactlyOnceOutput:
         except KafkaException as error:
             failure = self._open.producer.failure()
             raise self._failure(error.args[0], failure) from error
-        self._keep(self._open)
+        self._keep(self._open, marker)
         return WriteOutcome.COMMITTED
 
     def abandon(self) -> None:
@@ -200,27 +208,29 @@ class ExactlyOnceOutput:
     def _begin(self) -> None:
         """Find out whether the batch was written, and begin its transaction if not.
 
-        A kept producer serves if it wrote the last marker: then no other one was at work since. The
-        marker is read before a new producer starts, so that a run that was replaced does not fence
-        the one that replaced it, and after, because then no commit can be on its way.
+        A kept producer serves if it wrote the last marker: then no other one was at work since.
+        Where this process has handled every batch since, it knows that marker; another writer would
+        have fenced the producer, whose commit fails then. The marker is read before a new producer
+        starts, so that a run that was replaced does not fence the one that replaced it, and after,
+        because then no commit can be on its way.
         """
-        marker = self._marker()
         kept = _kept.pop(self.delivery.transactional_id(self.partition), None)
-        if kept is not None and (
-            self.first
-            or marker is None
-            or marker.writer != kept.writer
-            or time.monotonic() - kept.used > _IDLE_SECONDS
-        ):
+        if kept is not None and (self.first or time.monotonic() - kept.used > _IDLE_SECONDS):
             kept = None
+        if kept is not None and kept.handled == self.batch.number - 1:
+            marker = kept.marker
+        else:
+            marker = self._marker()
+            if kept is not None and (marker is None or marker.writer != kept.writer):
+                kept = None
         if kept is None and not self._written(marker):
             producer = self.delivery.start_producer(self.partition)
-            kept = _Kept(producer, uuid.uuid4().hex[:12], 0.0)
+            kept = _Kept(producer, uuid.uuid4().hex[:12])
             marker = self._marker()
         if self._written(marker):
             self._before = True
             if kept is not None:
-                self._keep(kept)
+                self._keep(kept, marker)
             return
         assert kept is not None
         try:
@@ -260,8 +270,8 @@ class ExactlyOnceOutput:
             )
         return marker
 
-    def _keep(self, kept: _Kept) -> None:
-        kept.used = time.monotonic()
+    def _keep(self, kept: _Kept, marker: CommitMarker | None) -> None:
+        kept.used, kept.marker, kept.handled = time.monotonic(), marker, self.batch.number
         _kept[self.delivery.transactional_id(self.partition)] = kept
         while len(_kept) > _MOST_KEPT:
             _kept.popitem(last=False)

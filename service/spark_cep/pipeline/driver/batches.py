@@ -10,13 +10,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_cep.codecs.record_reader import RecordFormat
-from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
-from spark_cep.pipeline.deliver.output import WrittenBatch
-from spark_cep.pipeline.deliver.sink import REPORT_SCHEMA, PartitionWriter
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
-from spark_cep.pipeline.spark.private_api import offset_log, spark_type
+from spark_cep.pipeline.spark.private_api import offset_log
 from spark_cep.pipeline.tasks.batch_properties import set_properties
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
@@ -39,40 +36,50 @@ class Batches:
     spark: SparkSession
     rules: BatchRules
     schemas: RecordFormat
-    delivery: ExactlyOnce
     before: BeforeBatch
     after: AfterBatch
     partly_written: PartlyWritten | None
     _begun: bool = field(default=False, init=False)
+    #: Where the newest batch ends in the sources, by its number.
+    _newest: tuple[int, SourceOffset] | None = field(default=None, init=False)
 
     def run(self, frame: DataFrame, batch: int) -> tuple[int, int]:
-        """Run a batch, given its output; how many records it had, and their bytes."""
+        """Run a batch, given its reports; how many records it had, and their bytes."""
         context = frame.sparkSession.sparkContext
         query = context.getLocalProperty(_QUERY_ID)
         assert query is not None
         planned = self._planned(query, batch)
         assert planned is not None
-        offset, ends_at = _offset(planned), self._planned(query, batch - 1)
-        begins = None if ends_at is None else _offset(ends_at)
+        offset, begins = _offset(planned), self._begins(query, batch)
+        self._newest = batch, offset
         rules = self.rules.of(batch, lambda: {} if begins is None else begins.by_topic)
         late_until = self.before(batch)
         known, decided, partly = self.schemas.known, None, self.partly_written
         if partly is not None and partly.batch == batch:
             known = decided = partly.schemas
         properties = TaskProperties(
-            int(planned.metadataOpt().get().batchTimestampMs()),
-            late_until,
-            offset.digest,
-            "" if begins is None else begins.digest,
-            decided,
-            rules.text,
+            planned_at=int(planned.metadataOpt().get().batchTimestampMs()),
+            late_until=late_until,
+            offsets=offset.digest,
+            offsets_before="" if begins is None else begins.digest,
+            schemas=decided,
+            rules=rules.text,
+            known_schemas=known,
+            query=query,
+            batch=batch,
+            first=not self._begun,
         )
         set_properties(context, properties)
-        output = WrittenBatch(query, batch, known, offset.digest)
-        writer = PartitionWriter(self.delivery, output, first=not self._begun)
         self._begun = True
-        reports = frame.mapInArrow(writer, spark_type(REPORT_SCHEMA)).collect()
+        reports = frame.collect()
         return self.after(batch, [bytes(row[0]) for row in reports])
+
+    def _begins(self, query: str, batch: int) -> SourceOffset | None:
+        """Where a batch begins in the sources; ``None`` for the first one."""
+        if self._newest is not None and self._newest[0] == batch - 1:
+            return self._newest[1]
+        ends_at = self._planned(query, batch - 1)
+        return None if ends_at is None else _offset(ends_at)
 
     def _planned(self, query: str, batch: int) -> Any:
         """Spark's entry of a batch in its offset log, the same when the batch runs again; ``None``

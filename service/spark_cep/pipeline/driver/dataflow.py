@@ -1,4 +1,5 @@
-"""The streaming plan: packets of the input through the matcher, records out."""
+"""The streaming plan: packets of the input to the matcher, which writes what it finds; reports
+out."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.spark.private_api import spark_type
 from spark_cep.pipeline.tasks.match_operator import MatchOperator
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
-from spark_cep.pipeline.wire.packets import OUTPUT_SCHEMA
+from spark_cep.pipeline.wire.packets import REPORT_SCHEMA
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,9 @@ class Dataflow:
     ) -> StreamingQuery:
         """Start the query from its checkpoint, or a new one where there is none.
         ``partly_written``: the batch that it begins with, if some of its output is there."""
-        settings = self.settings
+        settings, state = self.settings, self.settings.state
         # A session that was handed in may say otherwise; a checkpoint keeps what it began with.
-        spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
+        spark.conf.set("spark.sql.shuffle.partitions", str(state.state_partitions))
         # Decoding, and rules, mean this one.
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         matching = Matching(self.encoder, self._match_options())
@@ -69,15 +70,13 @@ class Dataflow:
             self.packets(spark)
             .groupBy("label")
             .transformWithStateInPandas(
-                statefulProcessor=MatchOperator(matching),
-                outputStructType=spark_type(OUTPUT_SCHEMA),
+                statefulProcessor=MatchOperator(matching, self.delivery, state.state_partitions),
+                outputStructType=spark_type(REPORT_SCHEMA),
                 outputMode="Append",
                 timeMode="None",
             )
         )
-        batches = Batches(
-            spark, self.rules, self.schemas, self.delivery, before, after, partly_written
-        )
+        batches = Batches(spark, self.rules, self.schemas, before, after, partly_written)
 
         def run_batch(frame: DataFrame, batch: int) -> None:
             size = batches.run(frame, batch)
@@ -86,7 +85,7 @@ class Dataflow:
 
         stream = (
             matched.writeStream.queryName(settings.spark.app_name)
-            .option("checkpointLocation", str(settings.state.checkpoint))
+            .option("checkpointLocation", str(state.checkpoint))
             .foreachBatch(run_batch)
         )
         if self.planned_batch_only:

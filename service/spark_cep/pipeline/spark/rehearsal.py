@@ -18,7 +18,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from spark_cep.pipeline.spark.forking.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.spark.private_api import spark_type
-from spark_cep.pipeline.wire.packets import OUTPUT_SCHEMA, PACKET_SCHEMA
+from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, REPORT_SCHEMA
 
 _ROUNDS: Final = 2
 _BATCHES: Final = 2
@@ -83,14 +83,10 @@ class _Remember(StatefulProcessor):
             self._map.containsKey(("key",))
             self._value.update((frame["packet"].iloc[0],))
             self._map.updateValue(("key",), ("value",))
-            yield frame[OUTPUT_SCHEMA.names]
+            yield frame[["packet"]].set_axis(REPORT_SCHEMA.names, axis=1)
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from batches
 
 
 def rehearse(spark: SparkSession, folder: Path) -> None:
@@ -107,10 +103,8 @@ def rehearse(spark: SparkSession, folder: Path) -> None:
 
 
 def _run(spark: SparkSession, checkpoint: Path) -> None:
-    output = spark_type(OUTPUT_SCHEMA)
-
     def run_batch(frame: DataFrame, batch: int) -> None:  # noqa: ARG001  Spark's interface
-        frame.mapInArrow(_same, output).collect()
+        frame.collect()
 
     (
         spark.readStream.format(Packets.name())
@@ -118,7 +112,7 @@ def _run(spark: SparkSession, checkpoint: Path) -> None:
         .groupBy("label")
         .transformWithStateInPandas(
             statefulProcessor=_Remember(),
-            outputStructType=output,
+            outputStructType=spark_type(REPORT_SCHEMA),
             outputMode="Append",
             timeMode="None",
         )

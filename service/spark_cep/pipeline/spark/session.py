@@ -24,6 +24,7 @@ from spark_cep.errors import StartError
 from spark_cep.pipeline.spark.class_archive import archive, spark_jars, view_of_spark
 from spark_cep.pipeline.spark.forking.fork_server import may_fork
 from spark_cep.pipeline.spark.jvm import LaunchedJvm
+from spark_cep.pipeline.spark.local_file_system import use_local_files
 from spark_cep.pipeline.spark.local_folder import local_folder
 from spark_cep.pipeline.spark.private_api import connect, gateway
 
@@ -125,6 +126,8 @@ class LaunchedSpark:
             connect(connection, given)
             session = builder.getOrCreate()
         session.sparkContext.setLogLevel("WARN")
+        if in_one_process(self._master):
+            use_local_files(session)
         # State is also read and moved where no query runs: this starts Spark's coordinator of it.
         session.streams.resetTerminated()
         return session

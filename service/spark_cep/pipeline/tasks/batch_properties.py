@@ -10,7 +10,7 @@ from spark_cep.pipeline.wire.task_properties import TaskProperties
 def set_properties(context: SparkContext, properties: TaskProperties) -> None:
     """Set the properties of all tasks of the jobs that this thread starts from now on."""
     for name, text in properties.texts().items():
-        context.setLocalProperty(name, text)  # type: ignore[arg-type]  # None: not set
+        context.setLocalProperty(name, text)
 
 
 def properties_of_task() -> TaskProperties:

@@ -13,10 +13,11 @@ there are rows. Rules come with the batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
@@ -24,22 +25,28 @@ from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.tasks.batch_properties import properties_of_task
-from spark_cep.pipeline.tasks.frames import frames_of, rows_of
+from spark_cep.pipeline.tasks.frames import frame_of, rows_of
 from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
-from spark_cep.pipeline.wire.fragments import fragments, whole
+from spark_cep.pipeline.wire.fragments import whole
 
 if TYPE_CHECKING:
+    from spark_cep.pipeline.deliver.output import Delivery
+    from spark_cep.pipeline.deliver.task_output import TaskOutput
     from spark_cep.pipeline.match.match import Matching, MatchProcessor
+    from spark_cep.pipeline.wire.reports import ProcessMemory
+    from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 _VALUE = StructType([StructField("value", BinaryType())])
 
 
 class MatchOperator(StatefulProcessor):
-    """Opens the state, and hands the packets of one key group at a time to a matcher."""
+    """Opens the state, hands the packets of one key group at a time to a matcher, and writes what
+    it finds. ``partitions``: the number of state partitions."""
 
-    def __init__(self, matching: Matching) -> None:
-        self._pickled: bytes = pickled(matching)
-        self._matcher: MatchProcessor | None = None
+    def __init__(self, matching: Matching, delivery: Delivery, partitions: int) -> None:
+        self._pickled: bytes = pickled((matching, delivery))
+        self._partitions = partitions
+        self._task: _Task | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -52,24 +59,61 @@ class MatchOperator(StatefulProcessor):
         rows: Iterator[Any],
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Any]:
-        """One key group's packets of one batch in, output packets out, both as pandas frames."""
-        properties = properties_of_task()
-        first = self._matcher is None
-        if self._matcher is None:
-            matching: Matching = unpickled(self._pickled)
-            self._matcher = matching.processor(properties.rules)
-            self._matcher.open(self._group_state, self._entry_state)
-        # A task tells of its process once.
-        processes = memory_of_task if first else tuple
-        made = self._matcher.process(
-            group_of(key[0]),
-            whole(rows_of(rows)),
-            properties.offsets,
-            properties.offsets_before,
-            processes,
-        )
-        return frames_of(chain.from_iterable(fragments(*each) for each in made))
+        """One key group's packets of one batch in, as pandas frames; reports out. The last key
+        group of the task commits its output."""
+        processes: Callable[[], Iterable[ProcessMemory]] = tuple
+        if self._task is None:
+            # A task tells of its process once.
+            processes = memory_of_task
+            self._task = self._begun()
+        task, group = self._task, group_of(key[0])
+        try:
+            found = task.matcher.process(
+                group,
+                whole(rows_of(rows)),
+                task.properties.offsets,
+                task.properties.offsets_before,
+                processes,
+            )
+            reports = task.output.written(found)
+            task.left.remove(group)
+            if not task.left:
+                reports.append(task.output.finished())
+        except BaseException:
+            task.output.abandon()
+            raise
+        yield frame_of(reports)
 
     def close(self) -> None:
         """Spark owns the state, and closes its connection when the task has ended."""
         self._entry_state.leave_open()
+
+    def _begun(self) -> _Task:
+        from spark_cep.pipeline.deliver.output import WrittenBatch
+        from spark_cep.pipeline.deliver.task_output import TaskOutput
+
+        spark = TaskContext.get()
+        assert spark is not None
+        properties = properties_of_task()
+        matching, delivery = cast("tuple[Matching, Delivery]", unpickled(self._pickled))
+        matcher = matching.processor(properties.rules)
+        matcher.open(self._group_state, self._entry_state)
+        partition = spark.partitionId()
+        # Each batch has packets for each key group.
+        groups = set(range(partition, matching.options.key_groups, self._partitions))
+        batch = WrittenBatch(
+            properties.query, properties.batch, properties.known_schemas, properties.offsets
+        )
+        again = properties.first or spark.attemptNumber() > 0
+        output = TaskOutput(delivery, partition, batch, again=again)
+        return _Task(properties, matcher, output, groups)
+
+
+@dataclass(slots=True)
+class _Task:
+    """A task at work; ``left``: the key groups that it has not come to."""
+
+    properties: TaskProperties
+    matcher: MatchProcessor
+    output: TaskOutput
+    left: set[int]

@@ -21,8 +21,8 @@ from spark_cep.packing import pack, reading_packet, unpack
 PACKET_SCHEMA: Final = pa.schema(
     [("label", pa.int64()), ("kind", pa.int32()), ("packet", pa.binary())]
 )
-#: Between key groups and writers.
-OUTPUT_SCHEMA: Final = pa.schema([("kind", pa.int32()), ("packet", pa.binary())])
+#: From key groups to the driver.
+REPORT_SCHEMA: Final = pa.schema([("report", pa.binary())])
 
 #: Bytes of one packet, of any kind, about: the last record in it may exceed it.
 BYTES_PER_PACKET: Final = 1 << 19

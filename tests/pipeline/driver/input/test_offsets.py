@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spark_cep.config import Settings
 from spark_cep.errors import KafkaUnavailableError, StartError, StateError
-from spark_cep.pipeline.driver.input.offsets import InputOffsets, divided, shares
+from spark_cep.pipeline.driver.input.offsets import InputOffsets, divided, shares, together
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END
 from spark_cep.pipeline.read.ranges import Range
 from spark_cep.pipeline.wire.control import Partition
@@ -151,6 +151,22 @@ def test_ranges_are_divided(sizes: dict[Partition, int], least: int) -> None:
         assert found == whole
 
 
+@given(st.lists(st.integers(1, 5_000), max_size=40), st.integers(1, 8))
+def test_small_ranges_share_tasks(sizes: list[int], least: int) -> None:
+    """Each range is in one task; none is empty; a task more than there must be has its thousand
+    records to itself, and no task has much more than its share."""
+    ranges = [Range("a", number, 0, size) for number, size in enumerate(sizes)]
+    tasks = together(ranges, least)
+    assert sorted(each for task in tasks for each in task) == ranges
+    assert all(tasks)
+    assert len(tasks) >= min(least, len(ranges))
+    total = sum(sizes)
+    assert len(tasks) <= max(least, total // 1_000, 1)
+    if tasks:
+        largest = max(sum(each.end for each in task) for task in tasks)
+        assert largest <= total / len(tasks) + max(sizes)
+
+
 def test_a_partition_that_is_added() -> None:
     """Is read from its beginning."""
     cluster = Cluster({("a", 0): (0, 9), ("a", 1): (3, 7)})
@@ -158,7 +174,7 @@ def test_a_partition_that_is_added() -> None:
     start = {("a", 0): 4}
     end = planned.latest(start, None)
     assert end == {("a", 0): 9, ("a", 1): 7}
-    assert planned.ranges(start, end) == [Range("a", 0, 4, 9), Range("a", 1, 3, 7)]
+    assert planned.ranges(start, end) == [[Range("a", 0, 4, 9), Range("a", 1, 3, 7)]]
     assert planned.latest(start, 2) == {("a", 0): 5, ("a", 1): 4}
 
 

@@ -38,7 +38,7 @@ def source_of(files: DriverFiles) -> type[DataSource]:
 
 
 class Planned:
-    """As InputOffsets, for a partition that ends at ``end``, and with a range for each record."""
+    """As InputOffsets, for a partition that ends at ``end``, and with a task for each record."""
 
     end = 0
 
@@ -53,10 +53,10 @@ class Planned:
     def stop_at_present_ends(self) -> None:
         """As the real one."""
 
-    def ranges(self, begins: Ends, ends: Ends) -> list[Range]:
+    def ranges(self, begins: Ends, ends: Ends) -> list[list[Range]]:
         """As the real one."""
         begin, end = begins["t", 0], ends["t", 0]
-        return [Range("t", 0, at, at + 1) for at in range(begin, end)]
+        return [[Range("t", 0, at, at + 1)] for at in range(begin, end)]
 
 
 class Source:
@@ -132,8 +132,8 @@ def test_a_record_goes_with_the_first_task(path: Path) -> None:
     source.planned.end = 2
     more = source.next()
     told = WAITED_FOR.encode()
-    assert source.tasks(start, silent) == [(told, None)]
-    ranges = [Range("t", 0, 0, 1), Range("t", 0, 1, 2)]
+    assert source.tasks(start, silent) == [(told, [])]
+    ranges = [[Range("t", 0, 0, 1)], [Range("t", 0, 1, 2)]]
     assert source.tasks(silent, more) == [(None, each) for each in ranges]
     assert source.tasks(start, more) == [(told, ranges[0]), (None, ranges[1])]
 

@@ -42,7 +42,7 @@ from importlib import import_module
 from spark_cep.pipeline.spark.forking.preloading import load
 load()
 loaded = set(sys.modules)
-for name in ("tasks.pack_batch", "tasks.match_operator", "deliver.sink"):
+for name in ("tasks.pack_batch", "tasks.match_operator", "deliver.task_output"):
     import_module(f"spark_cep.pipeline.{name}")
 print(sorted(set(sys.modules) - loaded))
 print(sorted({"httpx2", "authlib", "structlog"} & loaded))

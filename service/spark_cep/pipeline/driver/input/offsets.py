@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property, partial
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Final, TypeVar
 
@@ -29,6 +30,8 @@ _T = TypeVar("_T")
 _BRIDGED_SECONDS: Final = 60.0
 _GONE_SECONDS: Final = 10.0
 _ASK_AGAIN_SECONDS: Final = 0.25
+#: A task costs as much as some thousand records.
+_RECORDS_OF_A_TASK: Final = 1_000
 _REMEDY: Final = (
     "start from a new checkpoint, or set source.fail_on_data_loss to false to go on with what there"
     " is"
@@ -76,15 +79,16 @@ class InputOffsets:
         """From now on nothing is read that Kafka does not have yet."""
         self._last = self._bridged(lambda: self._offsets(self._partitions(), END))
 
-    def ranges(self, begins: Ends, ends: Ends) -> list[Range]:
-        """The ranges that the tasks of a batch read, in the order of partitions."""
+    def ranges(self, begins: Ends, ends: Ends) -> list[list[Range]]:
+        """The ranges that each task of a batch reads."""
         added = [at for at in ends if at not in begins]
         if added:
             begins = begins | self._bridged(lambda: self._offsets(added, BEGINNING))
         found = [
             Range(*at, begins[at], end) for at, end in sorted(ends.items()) if begins[at] < end
         ]
-        return divided(found, self._settings.source.min_partitions or 1)
+        least = self._settings.source.min_partitions or 1
+        return together(divided(found, least), least)
 
     @cached_property
     def _cluster(self) -> Cluster:
@@ -206,6 +210,20 @@ def divided(ranges: list[Range], least: int) -> list[Range]:
         cuts = [each.start + size * n // parts for n in range(parts + 1)]
         found += [each._replace(start=a, end=b) for a, b in pairwise(cuts)]
     return found
+
+
+def together(ranges: list[Range], least: int) -> list[list[Range]]:
+    """The ranges of each task: at least ``least`` tasks, if there are so many ranges, and no more
+    than have some :data:`_RECORDS_OF_A_TASK` records each, about as many as the others."""
+    total = sum(each.end - each.start for each in ranges)
+    count = min(len(ranges), max(least, total // _RECORDS_OF_A_TASK, 1))
+    tasks: list[list[Range]] = [[] for _ in range(count)]
+    records = [(0, number) for number in range(count)]
+    for each in sorted(ranges, key=lambda each: each.start - each.end):
+        size, number = heappop(records)
+        tasks[number].append(each)
+        heappush(records, (size + each.end - each.start, number))
+    return tasks
 
 
 def _listed(partitions: Iterable[Partition]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -116,10 +116,10 @@ class _InputSource(DataSource):
 
 
 class _Part(NamedTuple):
-    """The part of a task: a control record, as a packet, and a range of records; or one of them."""
+    """The part of a task: a control record, as a packet, and ranges of records; or one of them."""
 
     control: bytes | None
-    range: Range | None
+    ranges: list[Range]
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -179,7 +179,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges = self._planned[0].ranges(begins.input, ends.input)
         parts = [_Part(None, each) for each in ranges]
         if packet is not None:
-            parts[:1] = [_Part(packet, ranges[0] if ranges else None)]
+            parts[:1] = [_Part(packet, ranges[0] if ranges else [])]
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -188,9 +188,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if part.control is not None:
             kind = PacketKind.CONTROL
             yield packet_rows([(group, kind, part.control) for group in range(groups)])
-        if part.range is not None:
+        if part.ranges:
             read = records_of if fail else records_left
-            yield from pack(read(part.range, config))
+            yield from pack(chain.from_iterable(read(each, config) for each in part.ranges))
 
 
 @lru_cache(maxsize=1)

@@ -28,10 +28,10 @@ _LOADED: Final = (
     "pandas",
     "pyarrow.dataset",
     "spark_cep.pipeline.deliver.exactly_once",
+    "spark_cep.pipeline.deliver.task_output",
     "spark_cep.pipeline.match.match",
     "spark_cep.pipeline.tasks.match_operator",
     "spark_cep.pipeline.tasks.pack_batch",
-    "spark_cep.pipeline.deliver.sink",
     "spark_cep.pipeline.driver.input.source",
 )
 #: A process with threads must not fork: what holds a lock in another thread would hold it for ever.

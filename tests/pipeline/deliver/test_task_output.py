@@ -1,19 +1,14 @@
-"""A writer's packets, the records that it hands on, and what it reports."""
+"""A task's packets, the records that are handed on, and its report."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from spark_cep.columns.vectors import Bytes
-from spark_cep.pipeline.deliver import sink
 from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
-from spark_cep.pipeline.deliver.sink import PartitionWriter
+from spark_cep.pipeline.deliver.task_output import TaskOutput
 from spark_cep.pipeline.librdkafka.messages import Messages
-from spark_cep.pipeline.wire.fragments import fragments
 from spark_cep.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
@@ -62,33 +57,10 @@ class Memory:
         self.abandoned = True
 
 
-@pytest.fixture(autouse=True)
-def task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second attempt at state partition 3."""
-    told = SimpleNamespace(partitionId=lambda: 3, attemptNumber=lambda: 1)
-    monkeypatch.setattr(sink, "TaskContext", SimpleNamespace(get=lambda: told))
-
-
 def written(memory: Memory, *packets: tuple[int, bytes]) -> list[bytes]:
     """The reports of one task."""
-    kinds, contents = zip(*packets, strict=True) if packets else ((), ())
-    batch = pa.RecordBatch.from_arrays(
-        [pa.array([int(kind) for kind in kinds], pa.int32()), pa.array(contents, pa.binary())],
-        names=["kind", "packet"],
-    )
-    (reports,) = PartitionWriter(memory, WrittenBatch("query", 7, "", "f00d"), first=False)(
-        iter([batch])
-    )
-    return [bytes(report.as_py()) for report in reports.column(0)]
-
-
-def test_a_packet_of_several_rows_is_one_packet() -> None:
-    """Large packets come in fragments."""
-    memory = Memory()
-    large = OutputRecords((("late", b"k", bytes(100_000), []),))
-    reports = written(memory, *fragments(PacketKind.RECORDS, large.encode()))
-    assert memory.records == list(large.records)
-    assert Report.decode(reports[0]).counts[Count.WRITTEN_BYTES, "late"] == 100_001
+    task = TaskOutput(memory, 3, WrittenBatch("query", 7, "", "f00d"), again=True)
+    return [*task.written(packets), task.finished()]
 
 
 def test_records_are_written_and_counted() -> None:
@@ -121,8 +93,13 @@ def test_a_task_without_records_reports_its_time_alone() -> None:
 
 
 def test_a_packet_for_others_is_refused() -> None:
-    """It is not taken for records, and what was begun is undone."""
-    memory = Memory()
+    """It is not taken for records."""
     with pytest.raises(ValueError, match="kind EVENT_TIMES is not for a writer"):
-        written(memory, (PacketKind.EVENT_TIMES, EventTimes(()).encode()))
+        written(Memory(), (PacketKind.EVENT_TIMES, EventTimes(()).encode()))
+
+
+def test_output_that_is_given_up() -> None:
+    """It is undone."""
+    memory = Memory()
+    TaskOutput(memory, 3, WrittenBatch("query", 7, "", "f00d"), again=False).abandon()
     assert memory.abandoned
