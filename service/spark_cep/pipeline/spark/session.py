@@ -91,7 +91,7 @@ class LaunchedSpark:
     def __init__(
         self, settings: Settings, scratch: Path | None = None, *, short: bool = False
     ) -> None:
-        self._master = settings.spark.master
+        self._master, self._short = settings.spark.master, short
         self._conf = _conf(settings, scratch, short=short)
         self._hidden = _hidden(settings)
         # Everybody on the machine can read arguments; what is missing there the running JVM is
@@ -126,7 +126,7 @@ class LaunchedSpark:
             connect(connection, given)
             session = builder.getOrCreate()
         session.sparkContext.setLogLevel("WARN")
-        if in_one_process(self._master):
+        if in_one_process(self._master) and not self._short:
             use_local_files(session)
         # State is also read and moved where no query runs: this starts Spark's coordinator of it.
         session.streams.resetTerminated()
