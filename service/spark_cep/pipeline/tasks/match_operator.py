@@ -14,7 +14,7 @@ there are rows. Rules come with the batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pyspark import TaskContext
@@ -59,8 +59,8 @@ class MatchOperator(StatefulProcessor):
         rows: Iterator[Any],
         timerValues: Any,  # noqa: N803, ARG002  Spark's interface
     ) -> Iterator[Any]:
-        """One key group's packets of one batch in, as pandas frames; reports out. The last key
-        group of the task commits its output."""
+        """One key group's packets of one batch in, as pandas frames. The last key group of the task
+        commits its output, and gives all reports."""
         processes: Callable[[], Iterable[ProcessMemory]] = tuple
         if self._task is None:
             # A task tells of its process once.
@@ -75,14 +75,15 @@ class MatchOperator(StatefulProcessor):
                 task.properties.offsets_before,
                 processes,
             )
-            reports = task.output.written(found)
+            task.reports += task.output.written(found)
             task.left.remove(group)
-            if not task.left:
-                reports.append(task.output.finished())
+            if task.left:
+                return
+            task.reports.append(task.output.finished())
         except BaseException:
             task.output.abandon()
             raise
-        yield frame_of(reports)
+        yield frame_of(task.reports)
 
     def close(self) -> None:
         """Spark owns the state, and closes its connection when the task has ended."""
@@ -111,9 +112,11 @@ class MatchOperator(StatefulProcessor):
 
 @dataclass(slots=True)
 class _Task:
-    """A task at work; ``left``: the key groups that it has not come to."""
+    """A task at work; ``left``: the key groups that it has not come to; ``reports``: those of the
+    others."""
 
     properties: TaskProperties
     matcher: MatchProcessor
     output: TaskOutput
     left: set[int]
+    reports: list[bytes] = field(default_factory=list)
