@@ -168,7 +168,7 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- $persistence := .Values.checkpoint.persistence -}}
 {{- $own := not (or .Values.checkpoint.uri $persistence.existingClaim) -}}
 {{- $claim := dig "spec" "volumeClaimTemplates" list $found | default list | first | default dict -}}
-{{- $how := printf ", and Kubernetes does not change the claims of a StatefulSet that is there (%s): see docs/operations.md, A larger volume" (include "spark-cep.fullname" .) -}}
+{{- $how := printf ", and Kubernetes does not change the claims of a StatefulSet that is there (%s): see docs/operations/kubernetes.md, A larger volume" (include "spark-cep.fullname" .) -}}
 {{- if and $own (not $claim) -}}
 {{- fail (printf "checkpoint.persistence: a claim by the chart is wanted, and the release has none%s" $how) -}}
 {{- else if and $claim (not $own) -}}

@@ -9,7 +9,7 @@ import yaml
 from tests.chart.files import ALERT_TESTS, ALERTS, ROOT, alerts
 from tests.e2e.quick_prometheus import BOUNDS
 
-PAGE = "docs/operations.md"
+PAGE = "docs/operations/alerts.md"
 NAMES = [rule["alert"] for rule in alerts()]
 
 

@@ -1,4 +1,4 @@
-"""The commands of docs/operations.md for Kubernetes fit what the chart makes."""
+"""The commands of docs/operations for Kubernetes fit what the chart makes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 
 from spark_cep.cli.main import app
 from tests.chart.files import CHART, ROOT, one, render, tool
-from tests.docs.operations_page import commands, commands_of_alerts
+from tests.docs.operations_page import commands_of_alerts, procedures_on_kubernetes
 
 VALUES = CHART / "ci" / "local-values.yaml"
 COMMANDS = [
     line
     for block in [
-        *commands()["On Kubernetes"],
+        *(block for blocks in procedures_on_kubernetes().values() for block in blocks),
         *(blocks[1] for blocks in commands_of_alerts().values()),
     ]
     for line in block.splitlines()

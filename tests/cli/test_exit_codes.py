@@ -52,10 +52,10 @@ def test_every_error_has_its_code() -> None:
 
 
 def test_the_documentation_has_all_codes() -> None:
-    """The table in docs/operations.md has each code once, by number and name, in order, and says
-    what to do as the last line of the log does."""
-    text = (ROOT / "docs/operations.md").read_text("utf-8")
-    section = text.partition("## Exit codes\n")[2].partition("\n## ")[0]
+    """The table in docs/operations/exit-codes.md has each code once, by number and name, in
+    order, and the advice of the log's last line."""
+    text = (ROOT / "docs/operations/exit-codes.md").read_text("utf-8")
+    section = text.partition("\n## ")[0]
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \| .+ \| (.+) \|$", section, re.MULTILINE)
     assert rows == [(str(int(code)), code.name, ADVICE[code]) for code in sorted(ExitCode)]
 

@@ -1,5 +1,5 @@
-"""The commands of each alert in docs/operations.md name what there is: commands with their options,
-pages, metrics, events of the log."""
+"""The commands of each alert in docs/operations/alerts.md name what there is: commands with
+their options, pages, metrics, events of the log."""
 
 from __future__ import annotations
 

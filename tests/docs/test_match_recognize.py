@@ -1,4 +1,4 @@
-"""The page on MATCH_RECOGNIZE shows what the code does."""
+"""The pages on MATCH_RECOGNIZE show what the code does."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from spark_cep.cli.main import app
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.pattern.sql import endless_parts, load_query, order_problems, stream_warnings
 
-PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "match-recognize.md").read_text("utf-8")
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "match-recognize.md").read_text("utf-8")
+INTERNALS = (DOCS / "match-recognize" / "internals.md").read_text("utf-8")
 
 
-def _block(behind: str, kind: str = "") -> str:
-    found = re.search(rf"{re.escape(behind)}.*?```{kind}\n(.*?)```", PAGE, re.DOTALL)
+def _block(behind: str, kind: str = "", page: str = PAGE) -> str:
+    found = re.search(rf"{re.escape(behind)}.*?```{kind}\n(.*?)```", page, re.DOTALL)
     assert found is not None
     return found[1]
 
@@ -36,7 +38,8 @@ def test_program() -> None:
         "DEFINE A AS TRUE)"
     )
     program = plan_query(load_query(text, "p.sql")).program
-    assert str(program) == _block("`PATTERN (A {- B+? -} (C | D)*)` becomes").strip()
+    listing = _block("`PATTERN (A {- B+? -} (C | D)*)` becomes", page=INTERNALS)
+    assert str(program) == listing.strip()
 
 
 def test_mistakes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

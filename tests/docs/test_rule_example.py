@@ -1,4 +1,4 @@
-"""The rule in docs/rules.md that measures distances on the globe finds what it should."""
+"""The rule in docs/expressions.md that measures distances on the globe finds what it should."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from spark_cep.testkit import RuleTest
 
-PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
+PAGE = Path(__file__).parents[2] / "docs" / "expressions.md"
 SCHEMA = {
     "type": "record",
     "name": "Payment",

@@ -1,4 +1,4 @@
-"""The usual queries of docs/match-recognize.md give what the page says."""
+"""The queries of docs/match-recognize/queries.md give what the page says."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from spark_cep.testkit import FoundMatch, FoundRow, FoundTimeout, RuleTest
 from tests.docs.example_tables import DAY, Cells, cell, schema, tables, value
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "match-recognize.md").read_text("utf-8")
-SECTION = PAGE.split("\n## Usual queries\n")[1].split("\n## ")[0]
-QUERIES = dict(re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", SECTION, re.MULTILINE | re.DOTALL))
+PAGE = (ROOT / "docs" / "match-recognize" / "queries.md").read_text("utf-8")
+QUERIES = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 
 def _match(found: FoundMatch, at: datetime) -> dict[str, str]:
@@ -90,7 +89,7 @@ def test_sessions_without_a_window(tmp_path: Path) -> None:
 
 
 def test_queries_there_are() -> None:
-    """The section has been found."""
+    """They have been found."""
     assert len(QUERIES) >= 7
 
 
@@ -99,4 +98,4 @@ def test_examples_are_queries_of_the_page() -> None:
     examples = sorted((ROOT / "examples" / "sql").glob("*.sql"))
     assert examples
     for example in examples:
-        assert f"```sql\n{example.read_text('utf-8')}```\n" in SECTION
+        assert f"```sql\n{example.read_text('utf-8')}```\n" in PAGE

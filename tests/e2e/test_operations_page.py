@@ -1,4 +1,5 @@
-"""The procedures of docs/operations.md, run as they stand there, one after another on one job."""
+"""The procedures of docs/operations/procedures.md, run as they stand there, one after another on
+one job."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from tests.conftest import CLASSES, ROOT
-from tests.docs.operations_page import commands
+from tests.docs.operations_page import procedures
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
@@ -20,7 +21,6 @@ from tests.kafka_access import KafkaAccess
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500)]
 
 RUN = "spark-cep run --config config.yaml"
-ON_KUBERNETES = "On Kubernetes"
 
 
 class Machine:
@@ -72,10 +72,8 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def page() -> dict[str, list[str]]:
-    """The procedures for a job on a machine: all parts of the page with commands, but one."""
-    found = commands()
-    del found[ON_KUBERNETES]
-    return found
+    """The procedures for a job on a machine: all parts of the page with commands."""
+    return procedures()
 
 
 @pytest.fixture(scope="module")

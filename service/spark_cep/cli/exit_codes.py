@@ -1,6 +1,6 @@
 """The exit codes of ``spark-cep``: each once, and which error has which.
 
-``docs/operations.md`` has them in a table, which a test holds against this list.
+``docs/operations/exit-codes.md`` has them in a table, which a test holds against this list.
 """
 
 from __future__ import annotations
@@ -71,35 +71,33 @@ _BY_ERROR: dict[type[SparkCepError], ExitCode] = {
     JavaEndedError: ExitCode.JAVA_ENDED,
 }
 
-_FIRST: Final = "starting again does not help before"
+_FIRST: Final = "without that, a start fails again"
 ADVICE: Final[dict[ExitCode, str]] = {
     ExitCode.DONE: "nothing",
     ExitCode.JOB_FAILED: "start again: the batch is repeated; if it fails again, see the reason",
     ExitCode.USAGE: "see `spark-cep run --help`",
     ExitCode.CONFIGURATION: f"correct what the reason names; {_FIRST}",
     ExitCode.RULES: (
-        "correct the rules, or what keeps them from being read; try them with `spark-cep check`;"
-        f" {_FIRST}"
+        f"correct the rules or their source, and test them with `spark-cep check`; {_FIRST}"
     ),
-    ExitCode.START_FAILED: "repair what the reason names, then start again",
+    ExitCode.START_FAILED: "correct what the reason names, then start again",
     ExitCode.SCHEMAS: f"register or correct the schema; {_FIRST}",
-    ExitCode.STATE_REFUSED: f"see docs/operations.md, Checkpoint and restart; {_FIRST}",
-    ExitCode.TAKEN_OVER: "nothing: the other instance goes on, and a start would take over in turn",
-    ExitCode.CIRCUIT_BREAKER_OPEN: "see the dead letters; a start goes on behind the last batch",
+    ExitCode.STATE_REFUSED: f"see docs/operations/checkpoints.md; {_FIRST}",
+    ExitCode.TAKEN_OVER: "nothing: the other instance continues; a start would take over from it",
+    ExitCode.CIRCUIT_BREAKER_OPEN: "see the dead letters; a start continues after the last batch",
     ExitCode.KAFKA_UNAVAILABLE: "start again when Kafka answers",
     ExitCode.REGISTRY_UNAVAILABLE: "start again when the registry answers",
     ExitCode.GRACE_RAN_OUT: (
-        "start again: the batch is repeated; where batches take longer, raise"
-        " `lifecycle.stop_grace`"
+        "start again: the batch is repeated; if batches take longer, raise `lifecycle.stop_grace`"
     ),
     ExitCode.ENDED_AT_ONCE: "start again: the batch is repeated",
     ExitCode.JAVA_ENDED: (
-        "start again: the batch is repeated; killed or out of memory: see docs/operations.md,"
-        " Sizing"
+        "start again: the batch is repeated; if it was killed or out of memory, see"
+        " docs/operations/sizing.md"
     ),
     ExitCode.INTERNAL_ERROR: "report it, with `exception`; a start repeats the batch",
 }
-"""What to do after each end."""
+"""The advice for each exit code."""
 
 
 def exit_code(error: BaseException) -> ExitCode:

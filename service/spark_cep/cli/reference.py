@@ -22,7 +22,7 @@ _HEAD: Final = """\
 <!-- Written by `python -m spark_cep.cli.reference`; change the commands, not this file. -->
 
 `spark-cep COMMAND --help`, or `-h`, shows what stands here. An unknown command or option is refused
-with the nearest one, and exit code 2; [all exit codes](operations.md#exit-codes).
+with the nearest one, and exit code 2; [all exit codes](operations/exit-codes.md).
 
 - **Every command** takes `-q`, `--quiet` (only results, warnings and errors: no notes, no progress)
   and `-v`, `--verbose` (debug lines in logs, errors with their traceback). `spark-cep --version`

@@ -1,5 +1,5 @@
 """Every row of the tables of functions: its place in the list, its text and example in
-``docs/rules.md``."""
+``docs/expressions.md``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from spark_cep.pattern.types import (
     SqlType,
 )
 
-PAGE = Path(__file__).parents[3] / "docs" / "rules.md"
+PAGE = Path(__file__).parents[3] / "docs" / "expressions.md"
 KINDS: dict[type, tuple[SqlType, ...]] = {
     bool: (BOOLEAN,),
     int: (INT, BIGINT),

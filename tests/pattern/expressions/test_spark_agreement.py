@@ -1,4 +1,4 @@
-"""Every function and operator gives what Spark gives, but for the table of ``docs/rules.md``.
+"""Every function and operator gives what Spark gives, but for the table of ``docs/expressions.md``.
 
 ``make test-spark-sql ARGS='--values 2000 --seed 7'`` compares many more values.
 """
@@ -32,7 +32,7 @@ from tests.pattern.expressions.spark_agreement import (
 from tests.pattern.expressions.spark_forms import casts_of_text, forms
 from tests.pattern.expressions.spark_values import events, odd_texts
 
-PAGE = Path(__file__).parents[3] / "docs" / "rules.md"
+PAGE = Path(__file__).parents[3] / "docs" / "expressions.md"
 VALUES, TEXTS = 60, 600
 _DAYS = range(-719_162, 2_932_897)
 _MICROS = range(-719_162 * 86_400_000_000, 2_932_897 * 86_400_000_000)
@@ -52,7 +52,7 @@ class Row(NamedTuple):
 
 def rows() -> dict[str, Row]:
     """The table, by difference."""
-    part = PAGE.read_text("utf-8").partition("### Agreement with Spark SQL")[2]
+    part = PAGE.read_text("utf-8").partition("## Agreement with Spark SQL")[2]
     lines = [line for line in part.partition("\n#")[0].splitlines() if line.startswith("| ")]
     found = {}
     for line in lines[2:]:

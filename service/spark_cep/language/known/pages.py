@@ -79,7 +79,7 @@ ROW_FUNCTIONS: Final[Mapping[str, FunctionText]] = MappingProxyType(
 
 @cache
 def function_texts() -> Mapping[str, FunctionText]:
-    """The functions of the page on rules, by each of their names."""
+    """The functions of the page on expressions, by each of their names."""
     found = _pages()["functions"]
     return MappingProxyType({name: FunctionText(*parts) for name, parts in found.items()})
 
@@ -97,8 +97,10 @@ def _pages() -> dict[str, Any]:
 
 def read_pages(folder: Path) -> dict[str, Any]:
     """The content of the pages in a folder, in the form of ``pages.json``."""
-    rules, checks = ((folder / name).read_text("utf-8") for name in ("rules.md", "checks.md"))
-    listed = rules.partition("\n### Functions\n")[2].partition("**Refused**")[0]
+    expressions, checks = (
+        (folder / name).read_text("utf-8") for name in ("expressions.md", "checks.md")
+    )
+    listed = expressions.partition("\n## Functions\n")[2].partition("**Refused**")[0]
     functions: dict[str, list[str]] = {}
     for row in _ROW.finditer(listed):
         cells = [each.strip().replace("\\|", "|") for each in _CELLS.split(row[2])]

@@ -21,6 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from spark_cep.errors import StateError
 from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.state.key_group_labels import group_of
@@ -86,8 +87,16 @@ class MatchOperator(StatefulProcessor):
         yield frame_of(task.reports)
 
     def close(self) -> None:
-        """Spark owns the state, and closes its connection when the task has ended."""
+        """Spark owns the state, and closes its connection when the task has ended. Raises
+        StateError when a key group was not there, and so nothing is written."""
         self._entry_state.leave_open()
+        task = self._task
+        if task is not None and task.left:
+            task.output.abandon()
+            raise StateError(
+                f"batch {task.properties.batch} has nothing for key groups {sorted(task.left)}, and"
+                " each batch tells each key group the time"
+            )
 
     def _begun(self) -> _Task:
         from spark_cep.pipeline.deliver.output import WrittenBatch

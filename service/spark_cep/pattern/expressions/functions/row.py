@@ -12,7 +12,7 @@ with a sentence when they make no sense. ``words`` says that the first may stand
 read two things inside a lambda (see ``lambdas``). ``size`` is the most characters of a value, from
 those of the arguments and the constants; by default the largest argument's (see ``growth``).
 
-``docs/rules.md`` explains each function with an example, which a test runs.
+``docs/expressions.md`` explains each function with an example, which a test runs.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from spark_cep.config.quantities import revealed
 
 _GIB: Final = 2**30
 _MIB: Final = 2**20
-#: What docs/operations.md, Memory, has for two cores, with a heap of 1 GiB and RocksDB's 512 MiB.
+#: Memory for two cores with a heap of 1 GiB and RocksDB's 512 MiB: docs/operations/sizing.md.
 _TWO_CORES: Final = 4 * _GIB
 _EACH_CORE_MORE: Final = 700 * _MIB
 _DRIVER_ALONE: Final = 650 * _MIB
