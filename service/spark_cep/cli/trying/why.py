@@ -171,7 +171,7 @@ def _show_open(
     from spark_cep.cli.job import state_text
     from spark_cep.pipeline.driver.commands.state_report import read_key
 
-    report = read_key(settings, key, spark.session())
+    report = read_key(settings, key, spark.session)
     partials = [each for each in report.partials if rule in (None, each.rule)]
     plans = state_text.plans_of(settings, report.batch)
     if as_json:

@@ -6,7 +6,7 @@ Buckets are decoded by Spark's tasks; the driver adds up one line for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -120,20 +120,22 @@ def read_state(
         return _read(session, location, position, key)
 
 
-def read_key(settings: Settings, key: str | None, spark: SparkSession) -> KeyReport:
+def read_key(settings: Settings, key: str | None, spark: Callable[[], SparkSession]) -> KeyReport:
     """Read the partial matches of ``key`` alone, ``None`` for rules without key, as
-    :func:`read_state`: of a large state one or two buckets are decoded.
+    :func:`read_state`, with the session that ``spark`` gives: of a large state one or two buckets
+    are decoded.
 
     Raises as :func:`read_state`.
     """
-    with committed_state(settings, spark) as (session, location, position):
+    # Before the session is there: the first call of a compiled function takes a while.
+    number, buckets = key_group(key, settings.state.key_groups), possible_buckets(key)
+    with committed_state(settings, spark()) as (session, location, position):
         assert position.committed is not None
-        number = key_group(key, settings.state.key_groups)
         variable = partial(state_variable, session, location, position.committed)
         of_group = key_group_of_label() == number
         nothing, name = F.lit(None), F.col("user_map_key.name")
         groups = variable("group").where(of_group)
-        entries = variable("entries").where(of_group & _may_have(name, key))
+        entries = variable("entries").where(of_group & _is_of(name, buckets))
         # One query: the first one, and the first look at the state, take most of the time.
         rows = (
             groups.select(nothing.alias("name"), F.col("value.value"), nothing.alias("bucket"))
@@ -160,10 +162,9 @@ def read_key(settings: Settings, key: str | None, spark: SparkSession) -> KeyRep
         return KeyReport(position.committed, group.watermark, partials)
 
 
-def _may_have(name: Column, key: str | None) -> Column:
-    """The condition that an entry of this name may be of a bucket that a key is in, whatever the
-    number of buckets."""
-    bases = [base_name("", bucket) for bucket in possible_buckets(key)]
+def _is_of(name: Column, buckets: Iterable[int]) -> Column:
+    """The condition that an entry of this name is of one of these buckets, of any partitioning."""
+    bases = [base_name("", bucket) for bucket in buckets]
     ends = [each + more for each in bases for more in ("", CHANGES)]
     return name.substr(PREFIX_LENGTH + 1, max(map(len, ends))).isin(ends)
 
