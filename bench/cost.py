@@ -1,10 +1,11 @@
 """The cost of the events of one key, by shape of rule and number of events: the batch runner alone,
 without Spark and Kafka.
 
-Events come in batches of ``BATCH``; those behind them one a batch, each of which is applied
-``REPETITIONS`` times from the state before it. The shortest counts, so that what else the machine
-does counts little; the longest of them is the slowest event. A batch of one event has what it costs
-to read and write the state of its key in it. Times are of the processor.
+Events come in batches of ``BATCH``. The last of them, one more of the same, with which a limit of
+events may be exceeded, and, instead of that, the closing ones come one a batch, each of which is
+applied ``REPETITIONS`` times from the state before it. The shortest counts, so that what else the
+machine does counts little; the longest of them is the slowest event. A batch of one event has what
+it costs to read and write the state of its key in it. Times are of the processor.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _SETTINGS = RunSettings(key_groups=1)
 
 
 class Cost(NamedTuple):
-    """The cost of one shape over ``events`` events: seconds of all, and of the slowest one behind
-    them; how many dead letters name a limit."""
+    """The cost of one shape over ``events`` events: seconds of all that come in batches, and of the
+    slowest one that comes alone; how many dead letters name a limit."""
 
     events: int
     seconds: float
@@ -75,6 +76,15 @@ def cost(shape: Shape, counts: Sequence[int]) -> Costs:
     return Costs(shape, costs)
 
 
+class _Alone(NamedTuple):
+    """An event in a batch of its own: seconds, dead letters that name a limit, and the state
+    behind it."""
+
+    seconds: float
+    limited: int
+    state: RunState
+
+
 class _Run:
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
@@ -86,22 +96,28 @@ class _Run:
     def measured(self, count: int) -> Cost:
         """The cost of so many events."""
         runner, seconds, limited = self._runner(None), 0.0, 0
-        for start in range(0, count, BATCH):
-            batch = self._batch(self._shape.events, start, min(start + BATCH, count))
+        last = count - 1
+        for start in range(0, last, BATCH):
+            batch = self._batch(self._shape.events, start, min(start + BATCH, last))
             passed, results = _applied(runner, batch)
             seconds += passed
             limited += _limited(results)
-        slowest = 0.0
+        at_last = self._alone(runner.snapshot(), self._shape.events, last)
+        alone = [at_last, self._alone(at_last.state, self._shape.events, count)]
+        state = at_last.state
         for number in range(count, count + CLOSING):
-            batch = self._batch(self._shape.closing, number, number + 1)
-            state, shortest = runner.snapshot(), math.inf
-            for _ in range(REPETITIONS):
-                runner = self._runner(state)
-                passed, results = _applied(runner, batch)
-                shortest = min(shortest, passed)
-            limited += _limited(results)
-            slowest = max(slowest, shortest)
-        return Cost(count, seconds, slowest, limited)
+            alone.append(self._alone(state, self._shape.closing, number))
+            state = alone[-1].state
+        limited += sum(each.limited for each in alone)
+        return Cost(count, seconds, max(each.seconds for each in alone), limited)
+
+    def _alone(self, state: RunState, event: Any, number: int) -> _Alone:
+        batch, shortest = self._batch(event, number, number + 1), math.inf
+        for _ in range(REPETITIONS):
+            runner = self._runner(state)
+            passed, results = _applied(runner, batch)
+            shortest = min(shortest, passed)
+        return _Alone(shortest, _limited(results), runner.snapshot())
 
     def _runner(self, state: RunState | None) -> Runner:
         return Runner(self._plan, self._inputs, _SETTINGS, state, columns=True)

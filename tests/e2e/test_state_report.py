@@ -19,7 +19,7 @@ from spark_cep.cli.main import app
 from spark_cep.errors import StateError
 from spark_cep.pipeline.driver.commands.open_partials import read_open
 from spark_cep.pipeline.driver.commands.state_report import read_state
-from spark_cep.pipeline.spark import session
+from spark_cep.pipeline.spark import starting
 from tests.conftest import CLASSES, ROOT
 from tests.e2e.halfway import STATE, Halfway
 from tests.e2e.stream import at
@@ -75,7 +75,7 @@ def test_one_key(
     config = tmp_path / "config.yaml"
     config.write_text(yaml.safe_dump(copy.scenario.document(**copy.sections())), "utf-8")
     monkeypatch.setattr(
-        session, "LaunchedSpark", lambda _, short: SimpleNamespace(session=lambda: spark)
+        starting, "StartingSpark", lambda *_, short: SimpleNamespace(session=lambda: spark)
     )
     settings = copy.settings()
     everything: Counter[str] = Counter()

@@ -24,7 +24,6 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.compiler.rule_set import Condition, compile_rules
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.expressions import bind, check_types, parse
 from spark_cep.pattern.expressions.values.arithmetic import equal
@@ -48,7 +47,7 @@ from spark_cep.programs.loops import expression_loop as op
 from tests.matcher.runs import END_OF_TIME, KEY
 from tests.programs.test_programs import compiled_whole, moment, record, where
 from tests.reference.local import LocalJob
-from tests.reference.row_pattern.compiled import Loops
+from tests.reference.row_pattern.compiled import Loops, States
 from tests.reference.row_pattern.results import objects
 
 Pair = tuple[Any, Any]
@@ -315,7 +314,7 @@ def by_row_pattern(operation: Operation, cases: Sequence[Case]) -> list[bool]:
     names = Names()
     table = EventTable.of(rows, names, matcher.slots)
     key = np.arange(len(rows)) // count
-    run = matcher.apply(RowPatternStates(), table, key, 1, names, closed=True)
+    run = matcher.apply(States(), table, key, 1, names, closed=True)
     found = {key for piece in run for key, _ in objects(piece)}
     return [number in found for number in range(len(cases))]
 

@@ -110,7 +110,7 @@ class KeysMatcher:
         kept = _named([each.events for each in state.remembered], len(known))
         used = _named([each.instances["key"] for each in state.remembered], len(keys))
         state.keys = keys.take(used).compacted()
-        state.events = known.take(kept)
+        state.events = known if len(kept) == len(known) else known.take(kept)
         event_key = np.concatenate([state.event_key, key])[kept]
         state.event_key = np.searchsorted(used, event_key)
         key_number, event_number = _numbers(used, len(keys)), _numbers(kept, len(known))

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
-from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
+from spark_cep.matcher.row_pattern.states import new_keys
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, RecordType
-from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
+from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher, States
 from tests.reference.row_pattern.results import (
     MatchFound,
     Result,
@@ -226,7 +226,7 @@ class CompiledMachine:
         self._plan, self._matcher = _compiled(text, limits)
         self._loops = _with_loops(text, limits)
         self._names = Names()
-        self._states = RowPatternStates(new_keys(1))
+        self._states = States(new_keys(1))
         self._state = KeyState()
         self.results: list[tuple[Any, ...]] = []
 

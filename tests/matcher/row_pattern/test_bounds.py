@@ -9,11 +9,10 @@ from spark_cep.compiler.row_pattern import plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.loops.tables import TRIED_AGAIN
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
-from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
 from tests.matcher.row_pattern.clauses import EVENT, row
-from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
+from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher, States
 from tests.reference.row_pattern.results import GivenUp, MatchFound, Unmatched, objects
 
 
@@ -113,7 +112,7 @@ def test_many_rows_of_many_threads_are_not_tried_again() -> None:
     for threads, wanted in ((800, [0, 399 // TRIED_AGAIN]), (1100, [0])):
         loops, names = Loops(plan, RowPatternLimits(threads=threads)), Names()
         events = EventTable.of([row(time, 1) for time in range(600)], names, loops.slots)
-        run = loops.apply(RowPatternStates(), events, np.zeros(600, np.int64), -1, names)
+        run = loops.apply(States(), events, np.zeros(600, np.int64), -1, names)
         found = [result for piece in run for _, result in objects(piece)]
         assert [each.first for each in found if isinstance(each, GivenUp)][:2] == wanted
 

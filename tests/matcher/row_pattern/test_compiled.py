@@ -24,8 +24,6 @@ from spark_cep.matcher.row_pattern.calls import RowPatternCalls
 from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.loops import found_loops, key_loop
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
-from spark_cep.matcher.row_pattern.matcher import RowPatternLoopRun
-from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import (
@@ -39,7 +37,7 @@ from spark_cep.pattern.types import (
     DecimalType,
     RecordType,
 )
-from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
+from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher, Run, States
 from tests.reference.row_pattern.results import (
     GivenUp,
     MatchFound,
@@ -168,7 +166,7 @@ class Both:
             RowPatternMatcher(plan, limits),
             Loops(plan, limits),
         )
-        self.names, self.states, self.wanted = Names(), RowPatternStates(), list[KeyState]()
+        self.names, self.states, self.wanted = Names(), States(), list[KeyState]()
         self._offset = self.pieces = 0
 
     def event(self, time: int, values: dict[str, Any], micros: int = 0) -> Event:
@@ -205,7 +203,7 @@ class Both:
             kept = self.compiled.key_states(self.states, self.names)
             assert repr(kept) == repr(self.wanted)
             deadlines = [self.reference.deadline(state) for state in self.wanted]
-            assert self.compiled.deadlines(self.states).tolist() == [
+            assert self.compiled.deadlines(self.states, self.states.events.time).tolist() == [
                 FOREVER if each is None else each for each in deadlines
             ]
         return found
@@ -623,5 +621,5 @@ def _found(matcher: Loops, rows: Sequence[tuple[str, Any]]) -> RunFindings:
     table = EventTable.of(events, names, matcher.slots)
     bits, failures = matcher.row_bits_of(table, names)
     key = np.zeros(len(rows), np.int64)
-    (found,) = RowPatternLoopRun(matcher, RowPatternStates(), table, key, 10, names, bits)
+    (found,) = Run(matcher, States(), table, bits, key, 10, names)
     return replace(found, failures=[*failures, *found.failures])

@@ -14,13 +14,12 @@ from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern.calls import KeyRows
 from spark_cep.matcher.row_pattern.evaluation import Binder, View
-from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.functions.aggregation import MAX_COLLECTED, ROW_AGGREGATES
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import BIGINT, DOUBLE, RecordType
 from tests.matcher.row_pattern.clauses import row
-from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher
+from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher, States
 from tests.reference.row_pattern.results import MatchFound, objects
 
 EVENT = RecordType({"ts": BIGINT, "v": BIGINT, "x": DOUBLE})
@@ -67,7 +66,7 @@ def _compiled(matcher: Loops, rows: list[Event]) -> list[MatchFound]:
     names = Names()
     events = EventTable.of(rows, names, matcher.slots)
     key = np.zeros(len(rows), np.int64)
-    run = matcher.apply(RowPatternStates(), events, key, -1, names)
+    run = matcher.apply(States(), events, key, -1, names)
     found = [result for piece in run for _, result in objects(piece)]
     return [each for each in found if isinstance(each, MatchFound)]
 

@@ -14,11 +14,10 @@ from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern import matcher as compiled_matcher
 from spark_cep.matcher.row_pattern.calls import RowPatternCalls
-from spark_cep.matcher.row_pattern.states import RowPatternStates
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
 from tests.matcher.row_pattern.test_compiled import EVENT, ROWS, SKIPS, Both
-from tests.reference.row_pattern import Loops
+from tests.reference.row_pattern import Loops, States
 from tests.reference.row_pattern.results import TimedOut, objects
 
 #: Conditions that say the same of each attempt.
@@ -89,7 +88,7 @@ class _Run:
 
     def __init__(self, plan: RowPatternPlan) -> None:
         self._loops, self._names, self._plan = Loops(plan), Names(), plan
-        self._states = RowPatternStates()
+        self._states = States()
         self.found: list[Any] = []
 
     def advance(self, rows: list[Event], watermark: int) -> list[list[Any]]:

@@ -129,7 +129,7 @@ def test_java_is_reached(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_classes_that_a_start_initializes_are_there(spark: SparkSession) -> None:
     """A start goes on without them, and would only be slower."""
-    initialize_classes(spark)
+    initialize_classes(private_api.jvm(spark))
 
 
 @pytest.mark.spark

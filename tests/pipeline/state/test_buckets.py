@@ -26,6 +26,7 @@ from spark_cep.pipeline.state.buckets import (
     Written,
     buckets_of,
     hashes_of,
+    possible_buckets,
     whole,
 )
 from spark_cep.pipeline.state.entries import Entries, Spread
@@ -54,6 +55,14 @@ def test_more_buckets_split_some(before: int, more: int) -> None:
     targets = [bucket for buckets in spread.split.values() for bucket in buckets]
     assert len(targets) == len(set(targets))
     assert set(range(before, after)) <= set(targets) <= set(range(after))
+
+
+@pytest.mark.parametrize("key", [None, "7", "user-00000007"])
+def test_a_key_is_in_a_possible_bucket(key: str | None) -> None:
+    """Whatever the number of buckets."""
+    possible = possible_buckets(key)
+    for count in (*range(1, 70), 1_000, 1 << 20):
+        assert int(buckets_of(hashes_of(texts_of([key])), count)[0]) in possible
 
 
 def remembering(keys: Sequence[str | None], *deadlines: int) -> KeysState:

@@ -4,14 +4,16 @@ those of the reference."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from spark_cep.columns.compilation import I64, NONE
+from spark_cep.columns.compilation import I64, NONE, Table
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.batch.events import EventTable, Names, together
 from spark_cep.matcher.row_pattern.calls import ConditionFailure
-from spark_cep.matcher.row_pattern.found import limit_text, plain
+from spark_cep.matcher.row_pattern.found import RunFindings, limit_text, plain
+from spark_cep.matcher.row_pattern.instances import ROW
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, RowPatternLoopRun
@@ -24,6 +26,51 @@ _LIMITS = {
     "threads": tables.THREADS_LIMIT,
     "work": tables.WORK_LIMIT,
 }
+
+
+@dataclass(slots=True)
+class States(RowPatternStates):
+    """States, and the events that their rows are, in the order of these."""
+
+    events: EventTable = field(default_factory=EventTable.empty)
+
+
+class Run(RowPatternLoopRun):
+    """A run over rows of which each is an event of its own: those of the states, and new ones, with
+    their bits."""
+
+    states: States
+
+    def __init__(
+        self,
+        matcher: CompiledRowPattern,
+        states: States,
+        events: EventTable,
+        bits: I64,
+        key: I64,
+        watermark: int,
+        names: Names,
+        *,
+        closed: bool = False,
+    ) -> None:
+        self._known = together([states.events, events])
+        fresh = rows_of(events, bits)
+        fresh["event"] += len(states.events)
+        super().__init__(matcher, states, self._known, fresh, key, watermark, names, closed=closed)
+
+    def __iter__(self) -> Iterator[RunFindings]:
+        yield from super().__iter__()
+        kept = self.states
+        events = self._known.take(kept.rows["event"])
+        kept.rows["event"] = np.arange(len(events))
+        self.states = States(kept.keys, kept.threads, kept.nodes, kept.rows, kept.tried, events)
+
+
+def rows_of(events: EventTable, bits: I64) -> Table:
+    """Events as rows, with these bits."""
+    rows = np.zeros(len(events), ROW)
+    rows["event"], rows["bits"], rows["micros"] = np.arange(len(events)), bits, events.all_micros
+    return rows
 
 
 class Loops(CompiledRowPattern):
@@ -60,38 +107,39 @@ class Loops(CompiledRowPattern):
 
     def apply(
         self,
-        states: RowPatternStates,
+        states: States,
         events: EventTable,
         key: I64,
         watermark: int,
         names: Names,
         *,
         closed: bool = False,
-    ) -> RowPatternLoopRun:
+    ) -> Run:
         """Run with the bits of rows computed from their columns."""
         bits, _ = self.row_bits_of(events, names)
-        return RowPatternLoopRun(self, states, events, key, watermark, names, bits, closed=closed)
+        return Run(self, states, events, bits, key, watermark, names, closed=closed)
 
-    def states_of(self, given: Sequence[KeyState], names: Names) -> RowPatternStates:
+    def states_of(self, given: Sequence[KeyState], names: Names) -> States:
         """The states of the reference as arrays."""
         states = states_of(given, names, self)
-        states.bits, _ = self.row_bits_of(states.rows, names)
+        bits, _ = self.row_bits_of(states.events, names)
+        states.rows = rows_of(states.events, bits)
         return states
 
-    def key_states(self, states: RowPatternStates, names: Names) -> list[KeyState]:
+    def key_states(self, states: States, names: Names) -> list[KeyState]:
         """The states as the reference has them."""
         limits = self._limits.rows, self._limits.threads, self._limits.work
         return list(key_states(states, names, self, limits))
 
 
 def key_states(
-    states: RowPatternStates,
+    states: States,
     names: Names,
     matcher: CompiledRowPattern,
     limits: tuple[int, int, int],
 ) -> Iterator[KeyState]:
     """Each key's state as the reference has it. ``limits``: of rows, threads and work."""
-    event = states.rows.objects(names, matcher.slots)
+    event = states.events.objects(names, matcher.slots)
     thread_at = row_at = node_at = 0
     for key in states.keys:
         rows = [plain(event(row)) for row in range(row_at, row_at + int(key["rows"]))]
@@ -138,10 +186,8 @@ def _thread(at: int, node: int, nodes: Sequence[tuple[int, int]]) -> Thread:
     return Thread(at, tuple(labels), tuple(edges))
 
 
-def states_of(
-    given: Sequence[KeyState], names: Names, matcher: CompiledRowPattern
-) -> RowPatternStates:
-    """The states of the reference as arrays, without the bits of rows."""
+def states_of(given: Sequence[KeyState], names: Names, matcher: CompiledRowPattern) -> States:
+    """The states of the reference as arrays, without rows."""
     keys = new_keys(len(given))
     threads: list[tuple[int, int, int, int]] = []
     nodes: list[tuple[int, int]] = []
@@ -164,11 +210,11 @@ def states_of(
                 key["limit"] = _LIMITS[attempt.limit.rpartition(" ")[2]]
         key["nodes"] = len(nodes) - first_node
     events = [event for state in given for event in state.rows]
-    return RowPatternStates(
+    return States(
         keys,
         np.array(threads, tables.THREAD),
         np.array(nodes, tables.NODE),
-        EventTable.of(events, names, matcher.slots),
+        events=EventTable.of(events, names, matcher.slots),
     )
 
 

@@ -161,17 +161,17 @@ def _show_open(
     as_json: bool,
 ) -> None:
     """Print the open partial matches of a key, as of the last committed batch."""
-    from spark_cep.pipeline.spark.session import LaunchedSpark
+    from spark_cep.pipeline.spark.starting import StartingSpark
 
     if settings is None:
         raise ConfigurationError("--open needs the settings of the job: give --config")
     settings = settings.with_checkpoint(checkpoint)
-    # Java starts while the rest is imported, and ends with this process, behind the answer.
-    spark = LaunchedSpark(settings, short=True)
+    # It starts while the rest is imported, and ends with this process, behind the answer.
+    spark = StartingSpark(settings, None, short=True)
     from spark_cep.cli.job import state_text
     from spark_cep.pipeline.driver.commands.state_report import read_key
 
-    report = read_key(settings, key, spark.session())
+    report = read_key(settings, key, spark.session)
     partials = [each for each in report.partials if rule in (None, each.rule)]
     plans = state_text.plans_of(settings, report.batch)
     if as_json:

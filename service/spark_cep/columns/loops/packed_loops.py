@@ -96,14 +96,15 @@ def measure(values, starts, tables, ends, least, width, sizes):
     for column in range(len(starts)):
         row, first = starts[column], starts[column]
         for block in range(ends.shape[1]):
-            low, high = np.int64(0), np.int64(0)
             end = first + ends[tables[column], block]
-            count = end - row
-            if count:
-                low = high = values[row]
-            while row < end:
-                low, high = min(low, values[row]), max(high, values[row])
-                row += 1
+            count, of_block = end - row, values[row:end]
+            row = end
+            low = high = of_block[0] if count else np.int64(0)
+            # In one loop the compiler would take one value at a time.
+            for value in of_block:
+                low = min(low, value)
+            for value in of_block:
+                high = max(high, value)
             least[column, block] = low
             # Beyond 2⁶³ the difference wraps, and wraps back when it is read.
             wide = _width_of(np.uint64(high) - np.uint64(low))

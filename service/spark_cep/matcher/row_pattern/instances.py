@@ -81,8 +81,8 @@ class RowPatternInstances:
             for name in ("threads", "nodes", "rows", "tried")
         )
         return RowPatternInstances(
-            self.instances[chosen], self.threads[threads], self.nodes[nodes], self.rows[rows],
-            self.tried[tried],
+            self.instances.take(chosen), self.threads.take(threads), self.nodes.take(nodes),
+            self.rows.take(rows), self.tried.take(tried),
         )  # fmt: skip
 
     def renumber(self, keys: I64, events: I64) -> None:

@@ -127,25 +127,23 @@ class _Rule:
         """Yield what is found of the keys that are ``active``; returns what is remembered of them.
         ``known``: what was; ``rows`` and ``bits``: those of :meth:`rows`."""
         closed = watermark >= END_OF_TIME
-        events = self._columns_of(fresh.events)
-        states = states_of(known, events)
         # Those that are known come first.
         keys = np.concatenate(
             [known.instances["key"], np.setdiff1d(active, known.instances["key"])]
         )
         number = np.argsort(keys, kind="stable")
         key = number[np.searchsorted(keys[number], fresh.key[rows])]
-        at = fresh.held + rows
-        new = replace(events.take(at), micros=fresh.micros[rows])
+        new = np.zeros(len(rows), ROW)
+        new["event"], new["bits"], new["micros"] = fresh.held + rows, bits, fresh.micros[rows]
         run = RowPatternLoopRun(
-            self._matcher, states, new, key, watermark, names, bits, closed=closed
-        )
+            self._matcher, states_of(known), self._columns_of(fresh.events), new, key, watermark,
+            names, closed=closed,
+        )  # fmt: skip
         for found in run:
             yield from self._reporter.outputs(found, fresh.keys.take(keys))
         if closed:
             return RowPatternInstances()
-        source = np.concatenate([known.rows["event"], at])
-        return self._instances(run.states, keys, source[run.kept_rows])
+        return self._instances(run.states, keys, fresh.events.time)
 
     def _row_bits(self, mask: int) -> int | None:
         """The bits of a row of which these conditions are true; ``None`` where the rule does not
@@ -163,22 +161,21 @@ class _Rule:
             columns = [events.columns[place] for place in self._places]
         return replace(events, columns=columns, payload=None)
 
-    def _instances(self, states: RowPatternStates, keys: I64, events: I64) -> RowPatternInstances:
+    def _instances(self, states: RowPatternStates, keys: I64, times: I64) -> RowPatternInstances:
         """The instances of states, but for those of which nothing counts any more. ``keys``: by
-        state; ``events``: the number of each row's."""
+        state; ``times``: those of events."""
         instances = np.zeros(len(states.keys), INSTANCE)
         for name in KEY.names or ():
             instances[name] = states.keys[name]
         instances["key"], instances["rule"] = keys, self.number
         under_way = states.keys["attempt"] != 0
-        deadlines = self._matcher.deadlines(states)
+        deadlines = self._matcher.deadlines(states, times)
         open_ended = under_way & (deadlines == FOREVER)
         instances["due"] = np.where(open_ended, END_OF_TIME, deadlines)
-        rows = np.zeros(len(events), ROW)
-        rows["event"], rows["bits"] = events, states.bits
-        rows["micros"] = states.rows.all_micros
-        whole = RowPatternInstances(instances, states.threads, states.nodes, rows, states.tried)
-        return whole if self._plan.remembers else whole.take(np.flatnonzero(under_way))
+        whole = RowPatternInstances(
+            instances, states.threads, states.nodes, states.rows, states.tried
+        )
+        return whole if self._plan.remembers else _read(whole, under_way)
 
     def live(
         self,
@@ -188,24 +185,23 @@ class _Rule:
         names: Names,
     ) -> Iterator[PartialMatch]:
         """The attempts of some instances."""
-        states = states_of(instances, self._columns_of(events))
-        deadlines = self._matcher.deadlines(states).tolist()
-        event = states.rows.objects(names, ())
+        states = states_of(instances)
+        deadlines = self._matcher.deadlines(states, events.time).tolist()
+        event = events.objects(names, ())
+        numbers = states.rows["event"].tolist()
         for attempt in attempts(states):
             key = keys.text(int(instances.instances["key"][attempt.key]))
             deadline = deadlines[attempt.key]
-            taken = [event(attempt.row + number) for number in range(attempt.rows)]
+            taken = [event(each) for each in numbers[attempt.row :][: attempt.rows]]
             yield from live_attempt(
                 self._plan, key, taken, attempt.threads, attempt.found,
                 None if deadline == FOREVER else deadline,
             )  # fmt: skip
 
 
-def states_of(known: RowPatternInstances, events: EventTable) -> RowPatternStates:
-    """The states of instances as the matcher has them; ``events`` are those that they hold."""
+def states_of(known: RowPatternInstances) -> RowPatternStates:
+    """The states of instances as the matcher has them."""
     keys: Table = np.zeros(len(known), KEY)
     for name in KEY.names or ():
         keys[name] = known.instances[name]
-    rows = replace(events.take(known.rows["event"]), micros=known.rows["micros"].copy())
-    bits = known.rows["bits"].copy()
-    return RowPatternStates(keys, known.threads, known.nodes, rows, bits, known.tried)
+    return RowPatternStates(keys, known.threads, known.nodes, known.rows, known.tried)

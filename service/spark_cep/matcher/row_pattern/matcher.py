@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,10 +11,11 @@ from spark_cep.columns.compilation import FOREVER, I64, NONE, Table
 from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.errors import damaged_state
-from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
+from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.row_pattern.calls import ConditionFailure, KeyRows, RowPatternCalls, places
 from spark_cep.matcher.row_pattern.evaluation import Binder
 from spark_cep.matcher.row_pattern.found import Compiled, RunFindings
+from spark_cep.matcher.row_pattern.instances import ROW
 from spark_cep.matcher.row_pattern.loops import (
     check_loop,
     key_loop,
@@ -70,40 +72,39 @@ class CompiledRowPattern:
         """The conditions on the row alone, by bit."""
         return self.compiled.lowered.bits
 
-    def deadlines(self, states: RowPatternStates) -> I64:
-        """By key, the watermark at which the attempt under way is settled; ``FOREVER``: never."""
+    def deadlines(self, states: RowPatternStates, times: I64) -> I64:
+        """By key, the watermark at which the attempt under way is settled; ``FOREVER``: never.
+        ``times``: those of events."""
         keys, within = states.keys, self.plan.query.within_ms
         found = np.full(len(keys), FOREVER, np.int64)
         if within is not None:
             open_ = np.flatnonzero((keys["attempt"] != 0) & (keys["threads"] > 0))
             starts = np.cumsum(keys["rows"]) - keys["rows"]
             at = (starts + keys["start"] - keys["first"])[open_]
-            found[open_] = states.rows.time[at] + within
+            found[open_] = times[states.rows["event"][at]] + within
         return found
 
 
 class RowPatternLoopRun:
     """One run: an iterator over what is found, then the new state in ``states``.
 
-    ``key`` is the number of each row's key; a number beyond those of ``states`` is a new key. Of
-    one key, rows are in their order, and behind those that ``states`` has. ``bits`` say which of
-    the matcher's ``row_bits`` are true of each. All keys move to ``watermark``; ``closed``: no row
-    of any key will follow.
+    ``events`` are those that the rows of ``states`` are, and the new rows ``fresh`` (``ROW``),
+    which come behind those of their key, in their order; ``key`` is the number of each new row's
+    key, and a number beyond those of ``states`` is a new key. All keys move to ``watermark``;
+    ``closed``: no row of any key will follow.
     """
 
     states: RowPatternStates
-    #: Which of the rows, those of the states first, the new states have.
-    kept_rows: I64
 
     def __init__(
         self,
         matcher: CompiledRowPattern,
         states: RowPatternStates,
         events: EventTable,
+        fresh: Table,
         key: I64,
         watermark: int,
         names: Names,
-        bits: I64,
         *,
         closed: bool = False,
     ) -> None:
@@ -112,14 +113,22 @@ class RowPatternLoopRun:
         keys = states.keys.copy()
         count = max(len(keys), int(key.max(initial=-1)) + 1)
         keys = np.concatenate([keys, new_keys(count - len(keys))])
-        self._events = together([states.rows, events])
-        all_bits = np.concatenate([states.bits, bits])
+        # Loops number the rows of the states, and behind them the new ones.
+        number, bits, micros = (
+            np.concatenate([states.rows[each], fresh[each]]) for each in ROW.names or ()
+        )
         key_of = np.concatenate([np.repeat(np.arange(count), keys["rows"]), key])
         at = np.argsort(key_of, kind="stable")
         ends = np.cumsum(np.bincount(key_of, minlength=count))
-        self._rows = tables.Rows(
-            at, ends, np.array(self._events.time), np.array(self._events.all_micros), all_bits
-        )
+        self._rows = tables.Rows(at, ends, events.time[number], micros, bits)
+        #: The same with the numbers of events, as findings have them.
+        self._event_rows = self._rows._replace(at=number[at])
+        self._event_of = number
+        if micros.any():
+            of_events = np.zeros(len(events), np.int64)
+            of_events[number] = micros
+            events = replace(events, micros=of_events)
+        self._events = events
         self._bases = keys["first"].copy()
         self._controls = np.zeros(1, tables.CONTROL)
         control = self._controls[0]
@@ -183,8 +192,8 @@ class RowPatternLoopRun:
         lowered, names = self._matcher.compiled.lowered, self._matcher.plan.query.variables
         vectors = self._events.vectors(self._matcher.slots)
         values = values_of(
-            [vectors[number] for number in lowered.columns], len(self._events),
-            lowered.operations, lowered.texts, names=names,
+            [vectors[number].take(self._event_of) for number in lowered.columns],
+            len(self._event_of), lowered.operations, lowered.texts, names=names,
         )  # fmt: skip
         numbers = np.ascontiguousarray(values.texts.constants[len(lowered.texts) :])
         self._program = lowered.program._replace(names=numbers)
@@ -243,7 +252,7 @@ class RowPatternLoopRun:
         if key not in self._key_rows:
             self._key_rows.clear()
             read = self._events.objects(self._names, self._matcher.slots)
-            at = places(self._rows, key)
+            at = places(self._event_rows, key)
             self._key_rows[key] = KeyRows(at, int(self._bases[key]), read)
         return self._key_rows[key]
 
@@ -255,13 +264,15 @@ class RowPatternLoopRun:
             ConditionFailure(calls[each.call][0], read(each.event), each.error)
             for each in self._calls.failures()
         ]
+        results = self._out.results[: control["results"]].copy()
+        results["row"] = self._event_of[results["row"]]
         return RunFindings(
             self._matcher.compiled,
-            self._out.results[: control["results"]].copy(),
+            results,
             self._out.labels[: control["labels"]].copy(),
             self._events,
             self._names,
-            self._rows,
+            self._event_rows,
             self._bases,
             self._closed,
             failures,
@@ -272,13 +283,17 @@ class RowPatternLoopRun:
         control, keys, rows = self._controls[0], self._work.keys, self._rows
         kept = keys["rows"].astype(np.int64)
         at = np.repeat(rows.ends - np.cumsum(kept), kept) + np.arange(kept.sum())
-        chosen = self.kept_rows = rows.at[at]
+        chosen = rows.at[at]
+        kept_rows = np.zeros(len(at), ROW)
+        for name, numbers in zip(
+            ROW.names or (), (self._event_of, rows.bits, rows.micros), strict=True
+        ):
+            kept_rows[name] = numbers[chosen]
         self.states = RowPatternStates(
             keys,
             self._out.kept_threads[: control["kept_threads"]],
             self._out.kept_nodes[: control["kept_nodes"]],
-            self._events.take(chosen),
-            rows.bits[chosen],
+            kept_rows,
             self._out.kept_tried[: control["kept_tried"]],
         )
 
@@ -316,7 +331,7 @@ def prepare() -> None:
         event=RecordType({"s": STRING}),
     )  # fmt: skip
     matcher = CompiledRowPattern(plan_query(query))
-    nothing = np.zeros(0, np.int64)
     states, events = RowPatternStates(), EventTable.of([], Names(), matcher.slots)
-    for found in RowPatternLoopRun(matcher, states, events, nothing, 0, Names(), nothing):
+    keys = np.zeros(0, np.int64)
+    for found in RowPatternLoopRun(matcher, states, events, states.rows, keys, 0, Names()):
         assert not len(found.output.result)

@@ -44,6 +44,8 @@ class RowPatternReporter(Reporter):
         self, found: RunFindings, kind: ResultKind, numbers: I64, keys: Bytes
     ) -> Iterator[Outputs]:
         """Yield the results with these numbers."""
+        if not len(numbers):
+            return
         what = "matched" if kind is ResultKind.MATCH else "timed_out"
         measures = found.columns if kind is ResultKind.MATCH else []
         weight = weights(found.events, coordinates_alone=not measures)
@@ -80,6 +82,8 @@ class RowPatternReporter(Reporter):
         outputs, output = Outputs(), found.output
         self.count({"matched": len(matched)}, outputs)
         yield outputs
+        if not len(output.event):
+            return
         variable = found.variables
         rows = Chains(np.arange(1, len(output.event) + 1), variable, output.event.astype(np.int32))
         coordinates = replace(found.events, columns=None, payload=None, micros=None)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_cep.columns.compilation import I64, NEVER, NONE, Table
-from spark_cep.matcher.batch.events import EventTable
+from spark_cep.columns.compilation import NEVER, NONE, Table
+from spark_cep.matcher.row_pattern.instances import ROW
 from spark_cep.matcher.row_pattern.loops import tables
 
 
@@ -20,21 +20,16 @@ def new_keys(count: int) -> Table:
     return keys
 
 
-def _no_numbers() -> I64:
-    return np.zeros(0, np.int64)
-
-
 @dataclass(slots=True)
 class RowPatternStates:
-    """Keys by number, with their threads, nodes and rows, and where attempts have failed, those of
-    a key together, in the order of keys (:mod:`spark_cep.matcher.row_pattern.loops.tables`).
-    ``bits`` are those of the rows."""
+    """Keys by number, with their threads, nodes and rows (``ROW``), and where attempts have failed,
+    those of a key together, in the order of keys
+    (:mod:`spark_cep.matcher.row_pattern.loops.tables`)."""
 
     keys: Table = field(default_factory=lambda: new_keys(0))
     threads: Table = field(default_factory=lambda: np.zeros(0, tables.THREAD))
     nodes: Table = field(default_factory=lambda: np.zeros(0, tables.NODE))
-    rows: EventTable = field(default_factory=EventTable.empty)
-    bits: I64 = field(default_factory=_no_numbers)
+    rows: Table = field(default_factory=lambda: np.zeros(0, ROW))
     tried: Table = field(default_factory=lambda: np.zeros(0, tables.TRIED))
 
 

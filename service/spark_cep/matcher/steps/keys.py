@@ -43,6 +43,8 @@ class StepRules:
     ) -> Generator[Outputs, None, Held]:
         """See :class:`~spark_cep.matcher.engine.Engine`."""
         self.tables.check(state)
+        if not self._plans:
+            return state
         run = StepLoopRun(
             self.tables, state, fresh.events, fresh.key, fresh.masks, fresh.mask, watermark
         )

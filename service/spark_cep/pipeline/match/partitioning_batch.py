@@ -33,7 +33,7 @@ from spark_cep.pipeline.match.spool import slices
 from spark_cep.pipeline.match.waiting import WaitingEvents
 from spark_cep.pipeline.state.bucket_storage import BucketStorage
 from spark_cep.pipeline.state.buckets import BucketKeys, buckets_of, hashes_of
-from spark_cep.pipeline.state.entries import Entries, Load, Store, bucket_of
+from spark_cep.pipeline.state.entries import PREFIX_LENGTH, Entries, Load, Store, bucket_of
 from spark_cep.pipeline.state.known_rules import KnownRules
 
 #: Bytes of buckets that are read together.
@@ -160,4 +160,4 @@ class PartitioningBatch:
 def prefix_of(partitioning: Partitioning) -> str:
     """Return the prefix of the names of a partitioning's entries; it is the same under any rule
     set."""
-    return f"{zlib.crc32(partitioning.key_name.encode()):08x}"
+    return f"{zlib.crc32(partitioning.key_name.encode()):0{PREFIX_LENGTH}x}"

@@ -98,7 +98,7 @@ def rehearse(spark: SparkSession, folder: Path) -> None:
         _run(spark, checkpoint)
     for variable, value in (("group", "value.value"), ("entries", "user_map_value.text")):
         state = spark.read.format("statestore").options(path=str(checkpoint), stateVarName=variable)
-        of_label = state.load().where(F.col("key.label").bitwiseAND(1).cast("int") == 1)
+        of_label = state.load().where(F.col("key.label").bitwiseAND(1) == 1)
         of_label.select(F.col(value).alias("value")).collect()
 
 

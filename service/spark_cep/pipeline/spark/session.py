@@ -8,10 +8,11 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pyspark
 from pydantic import SecretStr
@@ -68,6 +69,10 @@ _SHORT_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:-BytecodeVerificationRemote"
 _SHORT_CONF = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Nobody looks at plans and metrics of it.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.metrics.staticSources.enabled": "false",
+    "spark.metrics.executorMetricsSource.enabled": "false",
 }
 _A_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _ARENAS, _MOST_ARENAS = "MALLOC_ARENA_MAX", "2"
@@ -86,7 +91,7 @@ class LaunchedSpark:
     def __init__(
         self, settings: Settings, scratch: Path | None = None, *, short: bool = False
     ) -> None:
-        self._master = settings.spark.master
+        self._master, self._short = settings.spark.master, short
         self._conf = _conf(settings, scratch, short=short)
         self._hidden = _hidden(settings)
         # Everybody on the machine can read arguments; what is missing there the running JVM is
@@ -107,18 +112,21 @@ class LaunchedSpark:
         if self._jvm is not None:
             self._jvm.fork()
 
-    def session(self) -> SparkSession:
-        """The session, once it is there. StartError when it does not come."""
+    def session(self, connected: Callable[[Any], None] = lambda _: None) -> SparkSession:
+        """The session, once it is there; ``connected`` is given Java's classes by name before, as
+        soon as they can be reached. StartError when it does not come."""
         builder = SparkSession.builder
         for name, text in self._conf.items():
             builder = builder.config(name, text)
         with self._failures():
             connection = None if self._jvm is None else self._jvm.gateway()
+            if connection is not None:
+                connected(connection.jvm)
             given = SparkConf(loadDefaults=False).setAll(list(self._told.items()))
             connect(connection, given)
             session = builder.getOrCreate()
         session.sparkContext.setLogLevel("WARN")
-        if in_one_process(self._master):
+        if in_one_process(self._master) and not self._short:
             use_local_files(session)
         # State is also read and moved where no query runs: this starts Spark's coordinator of it.
         session.streams.resetTerminated()

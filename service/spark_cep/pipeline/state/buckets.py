@@ -21,7 +21,7 @@ import numpy as np
 from spark_cep.columns.compilation import FOREVER, I64, NONE
 from spark_cep.columns.loops.text_hash import place_hashes
 from spark_cep.columns.texts import TextSet
-from spark_cep.columns.vectors import Bytes, Flags, no_texts, texts_together
+from spark_cep.columns.vectors import Bytes, Flags, no_texts, texts_of, texts_together
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.keys_state import chosen, joined
 from spark_cep.matcher.snapshot.stored_keys import StoredKeys
@@ -30,6 +30,8 @@ from spark_cep.matcher.snapshot.stored_keys import StoredKeys
 _LEAST_SHARE, _MOST_SHARE = 0.125, 0.375
 #: How many blocks of changes are put together.
 _LEAST_BLOCKS, _MOST_BLOCKS = 8, 16
+#: Of hashes of keys.
+_HASH_BITS = 32
 #: Its multiples, without their whole part, are evenly spread.
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
 
@@ -47,6 +49,12 @@ def buckets_of(hashes: I64, count: int) -> I64:
     level = count.bit_length() - 1
     fine = hashes & ((2 << level) - 1)
     return np.where(fine < count, fine, hashes & ((1 << level) - 1))
+
+
+def possible_buckets(key: str | None) -> list[int]:
+    """Return the buckets that a key may be in, whatever their number."""
+    (found,) = hashes_of(texts_of([key])).tolist()
+    return sorted({found & ((1 << level) - 1) for level in range(_HASH_BITS + 1)})
 
 
 def homes_of(keys: Bytes, buckets: I64 | Sequence[int], count: int) -> I64:

@@ -32,6 +32,8 @@ _LZ4_MOST: Final = 255
 #: What the names of changes end with.
 CHANGES = "+"
 _WAITING = "w"
+#: Of the names of a partitioning's entries.
+PREFIX_LENGTH = 8
 
 
 def base_name(prefix: str, bucket: int) -> str:

@@ -172,8 +172,9 @@ class StoredGroup:
     def _attempts(self, state: KeysState) -> Iterator[tuple[str | None, HeldPartial]]:
         """The ways of the attempts of rules in SQL."""
         known = state.row_patterns
-        states = states_of(known, state.events)
-        event = states.rows.objects(self._names, ())
+        states = states_of(known)
+        event = state.events.objects(self._names, ())
+        numbers = states.rows["event"].tolist()
         for attempt in attempts(states):
             rule, due = (
                 self.rules[known.instances["rule"][attempt.key]],
@@ -181,7 +182,7 @@ class StoredGroup:
             )
             deadline = FOREVER if due >= END_OF_TIME else due
             of_key = state.keys.text(int(known.instances["key"][attempt.key]))
-            rows = [event(attempt.row + number) for number in range(attempt.rows)]
+            rows = [event(each) for each in numbers[attempt.row :][: attempt.rows]]
             ways: dict[tuple[int, ...], list[int]] = {}
             for at, labels in attempt.threads:
                 ways.setdefault(labels, []).append(at)

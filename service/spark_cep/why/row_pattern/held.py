@@ -36,14 +36,14 @@ class UnderWay:
         known = state.row_patterns
         if not len(known):
             return cls()
-        states = states_of(known, state.events)
-        event = states.rows.objects(names, slots)
+        states = states_of(known)
+        event = state.events.objects(names, slots)
         (key,) = states.keys
-        rows = [event(number) for number in range(len(states.rows))]
+        rows = [event(number) for number in states.rows["event"].tolist()]
         held = cls(int(key["first"]), rows, int(key["matches"]))
         for attempt in attempts(states):
             held.start, held.found = int(key["start"]), attempt.found
-            held.micros = int(states.rows.all_micros[attempt.row])
+            held.micros = int(states.rows["micros"][attempt.row])
             for at, labels in attempt.threads:
                 held.ways.setdefault(labels, []).append(at)
         return held

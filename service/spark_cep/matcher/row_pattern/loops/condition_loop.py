@@ -32,12 +32,10 @@ from spark_cep.programs.loops import aggregate_loop
 from spark_cep.programs.loops.expression_loop import DOUBLE, LOOK_BACK, read, step
 
 
-@compiled
-def take(program, columns, work, source, target, variable, row, place):
-    """Registers for the rows of ``source`` and one more, which is at ``place``."""
+@inlined
+def take(program, columns, work, slot, variable, row, place):
+    """Let the registers of a thread be those of its rows and one more, which is at ``place``."""
     registers = work.registers
-    for word in range(program.clause[0].words):
-        registers[target, word] = registers[source, word]
     for number in range(len(program.registers)):
         register = program.registers[number]
         if not program.sets[register.variables, variable]:
@@ -45,21 +43,19 @@ def take(program, columns, work, source, target, variable, row, place):
         kind, word = register.kind, register.word
         if kind == LAST_ROWS:
             for other in range(word + register.words - 1, word, -1):
-                registers[target, other] = registers[target, other - 1]
-            registers[target, word] = row
+                registers[slot, other] = registers[slot, other - 1]
+            registers[slot, word] = row
         elif kind == FIRST_ROWS:
             for other in range(word, word + register.words):
-                if registers[target, other] == NONE:
-                    registers[target, other] = row
+                if registers[slot, other] == NONE:
+                    registers[slot, other] = row
                     break
         else:
-            registers[target, word] = np.int64(mixed_with(registers[target, word], row + 1))
+            registers[slot, word] = np.int64(mixed_with(registers[slot, word], row + 1))
     for number in range(len(program.aggregates)):
         aggregate = program.aggregates[number]
-        work.accumulators[target, number] = work.accumulators[source, number]
-        if not program.sets[aggregate.variables, variable]:
-            continue
-        aggregate_loop.take(aggregate, place, columns, work.accumulators[target, number])
+        if program.sets[aggregate.variables, variable]:
+            aggregate_loop.take(aggregate, place, columns, work.accumulators[slot, number])
 
 
 @compiled
@@ -74,7 +70,7 @@ def clear(program, work):
         aggregate_loop.clear(work.accumulators[0, number])
 
 
-@compiled
+@inlined
 def copy(program, work, source, target):
     """The registers of one slot as those of another."""
     for word in range(program.clause[0].words):

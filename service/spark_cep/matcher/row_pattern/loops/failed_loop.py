@@ -135,7 +135,7 @@ def take_up_tried(work, control, key):
             work.tried[window, word] = work.tried[before, word]
 
 
-@compiled
+@inlined
 def may_match(program, programs, columns, rows, work, ask, control, begun, within):
     """Return whether a match may begin at a row, or is open behind the rows seen, as far as
     conditions say the same of each attempt. -1: there are too few nodes.

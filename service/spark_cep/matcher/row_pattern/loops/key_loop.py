@@ -137,7 +137,7 @@ def _replay(program, columns, rows, work, control):
         for length in range(thread.length):
             row = control.start + length
             at = rows.at[control.first_row + row - control.base]
-            take(program, columns, work, slot, slot, work.one[length], row, at)
+            take(program, columns, work, slot, work.one[length], row, at)
         thread.slot = slot
     control.slots = control.threads + 1
 
@@ -280,7 +280,7 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
         _drop_rows(clause, control, key)
 
 
-@compiled
+@inlined
 def _pass_over(clause, rows, out, control, key):
     """Go on to the next row that may begin a match."""
     wanted = clause.first_bits

@@ -115,7 +115,8 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                             take_back(work, control, near, seen)
                             return FULL_REGISTERS
                         taken = slots
-                        take(program, columns, work, slot, taken, variable, row, place)
+                        copy(program, work, slot, taken)
+                        take(program, columns, work, taken, variable, row, place)
                     answer = YES
                     if condition.first_test < condition.end_test:
                         answer = answer_of(

@@ -6,7 +6,7 @@ Buckets are decoded by Spark's tasks; the driver adds up one line for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +25,8 @@ from spark_cep.pipeline.driver.checkpoint.failures import failure
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.spark.session import spark_session
 from spark_cep.pipeline.state.ascii_values import bytes_of
-from spark_cep.pipeline.state.entries import CHANGES
+from spark_cep.pipeline.state.buckets import possible_buckets
+from spark_cep.pipeline.state.entries import CHANGES, PREFIX_LENGTH, base_name
 from spark_cep.pipeline.state.key_group_labels import MASK
 from spark_cep.pipeline.state.stored_group import RuleHeld, StoredGroup, earlier
 
@@ -119,29 +120,38 @@ def read_state(
         return _read(session, location, position, key)
 
 
-def read_key(settings: Settings, key: str | None, spark: SparkSession) -> KeyReport:
+def read_key(settings: Settings, key: str | None, spark: Callable[[], SparkSession]) -> KeyReport:
     """Read the partial matches of ``key`` alone, ``None`` for rules without key, as
-    :func:`read_state`: of a large state one or two buckets are decoded.
+    :func:`read_state`, with the session that ``spark`` gives: of a large state one or two buckets
+    are decoded.
 
     Raises as :func:`read_state`.
     """
-    with committed_state(settings, spark) as (session, location, position):
+    # Before the session is there: the first call of a compiled function takes a while.
+    number, buckets = key_group(key, settings.state.key_groups), possible_buckets(key)
+    with committed_state(settings, spark()) as (session, location, position):
         assert position.committed is not None
-        number = key_group(key, settings.state.key_groups)
         variable = partial(state_variable, session, location, position.committed)
         of_group = key_group_of_label() == number
-        found = variable("group").where(of_group).select(F.col("value.value").alias("state"))
-        row = found.first()
-        if row is None:
+        nothing, name = F.lit(None), F.col("user_map_key.name")
+        groups = variable("group").where(of_group)
+        entries = variable("entries").where(of_group & _is_of(name, buckets))
+        # One query: the first one, and the first look at the state, take most of the time.
+        rows = (
+            groups.select(nothing.alias("name"), F.col("value.value"), nothing.alias("bucket"))
+            .union(entries.select(name, nothing, F.col("user_map_value.value")))
+            .collect()
+        )
+        states = [row.value for row in rows if row.name is None]
+        if not states:
             raise StateError(f"{location}: the state is empty")
-        group = StoredGroup(bytes(row.state))
-        name = F.col("user_map_key.name")
+        group = StoredGroup(bytes(states[0]))
         bases = group.buckets_of(key)
-        names = [each for base in bases for each in (base, base + CHANGES)]
-        rows = variable("entries").where(of_group & name.isin(names))
+        names = {each for base in bases for each in (base, base + CHANGES)}
         stored = {
             row.name: group.check(number, row.name, bytes_of(row.bucket))
-            for row in rows.select(name, F.col("user_map_value.value").alias("bucket")).collect()
+            for row in rows
+            if row.name in names
         }
         partials = [
             StoredPartialMatch(*each)
@@ -150,6 +160,13 @@ def read_key(settings: Settings, key: str | None, spark: SparkSession) -> KeyRep
             for each in _of_key(group, number, stored[base], stored.get(base + CHANGES), key)
         ]
         return KeyReport(position.committed, group.watermark, partials)
+
+
+def _is_of(name: Column, buckets: Iterable[int]) -> Column:
+    """The condition that an entry of this name is of one of these buckets, of any partitioning."""
+    bases = [base_name("", bucket) for bucket in buckets]
+    ends = [each + more for each in bases for more in ("", CHANGES)]
+    return name.substr(PREFIX_LENGTH + 1, max(map(len, ends))).isin(ends)
 
 
 @contextmanager
@@ -175,8 +192,9 @@ def committed_state(
 
 
 def key_group_of_label() -> Column:
-    """The key group of a column ``label``. No text: Spark's parser takes half a second to load."""
-    return F.col("label").bitwiseAND(MASK).cast("int")
+    """The key group of a column ``label``. No text, also of a type: Spark's parser takes half a
+    second to load."""
+    return F.col("label").bitwiseAND(MASK)
 
 
 def stored_watermark(spark: SparkSession, location: str, batch: int) -> int:
