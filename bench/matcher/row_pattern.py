@@ -24,7 +24,8 @@ from bench.matcher.stream import Stream, generate
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Numbers, Vector, nulls_of
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
-from spark_cep.matcher.batch.events import EventTable, Names
+from spark_cep.matcher.batch.events import EventTable, Names, together
+from spark_cep.matcher.row_pattern.instances import ROW
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, RowPatternLoopRun
 from spark_cep.matcher.row_pattern.states import RowPatternStates
@@ -127,6 +128,8 @@ class _RowPatterns:
         )
         self._waiting: tuple[I64, ...] = ()
         self._states = RowPatternStates()
+        #: The events that the rows of the states are.
+        self._held: list[EventTable] = []
 
     def advance(self, batch: Sequence[I64], watermark: int) -> Counts:
         """Put the rows in order, run them, and take what was found."""
@@ -145,10 +148,13 @@ class _RowPatterns:
             else nulls_of(slot.kind, len(rows))
             for path, slot in zip(self._plan.columns, self._loops.slots, strict=True)
         ]
-        events = EventTable(time, nothing, nothing, offset, nothing, columns)
-        bits = self._bits_of_kinds[kind]
+        fresh = np.zeros(len(rows), ROW)
+        fresh["event"] = np.arange(len(rows)) + sum(map(len, self._held))
+        fresh["bits"] = self._bits_of_kinds[kind]
+        new = EventTable(time, nothing, nothing, offset, nothing, columns)
+        events = together([*self._held, new])
         run = RowPatternLoopRun(
-            self._loops, self._states, events, key, watermark, self._names, bits
+            self._loops, self._states, events, fresh, key, watermark, self._names
         )
         matches = timeouts = 0
         for found in run:
@@ -157,6 +163,8 @@ class _RowPatterns:
             timeouts += int(kinds[tables.TIMED_OUT])
             assert len(found.output.result) == kinds[tables.MATCH]
         self._states = run.states
+        self._held = [events.take(run.states.rows["event"])]
+        self._states.rows["event"] = np.arange(len(self._states.rows))
         return Counts(matches, timeouts)
 
 

@@ -22,7 +22,7 @@ class NoSpark(StartingSpark):
     session of the next one."""
 
     def __init__(self, scratch: Path) -> None:
-        self.scratch = scratch
+        self._scratch = scratch
 
     def session(self) -> SparkSession:
         """Must not be asked for."""
