@@ -9,21 +9,18 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_cep.pipeline.spark.local_file_system import use_local_files
 from spark_cep.pipeline.spark.private_api import hadoop_conf, jvm
 
 pytestmark = pytest.mark.spark
 
 
 def test_files_have_permissions_and_checksums(spark: SparkSession, tmp_path: Path) -> None:
-    """No process sets the permissions; the umask of the session counts, and a damaged file is
-    noticed."""
-    use_local_files(spark)
+    """The session's own file system serves them: with its umask, and damage is noticed."""
     java = jvm(spark)
     path = java.org.apache.hadoop.fs.Path(str(tmp_path / "folder" / "file"))
     system: Any = path.getFileSystem(hadoop_conf(spark))
     assert system.getClass().getName() == "spark_cep.LocalFiles"
-    permission = java.org.apache.hadoop.fs.permission.FsPermission("640")
+    permission = java.org.apache.hadoop.fs.permission.FsPermission("666")
     out = system.create(path, permission, True, 4096, 1, 1 << 20, None)
     out.write(bytearray(b"text"))
     out.close()

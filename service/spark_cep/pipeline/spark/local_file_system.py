@@ -8,26 +8,25 @@ partition. Java can set permissions itself.
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Final
-
-from pyspark.sql import SparkSession
-
-from spark_cep.pipeline.spark.private_api import hadoop_conf, jvm
+from typing import Any, Final
 
 _SOURCE: Final = files("spark_cep.pipeline.spark") / "LocalFiles.java"
 _CLASS: Final = "spark_cep.LocalFiles"
 
 
-def use_local_files(spark: SparkSession) -> None:
-    """Use the file system for all local files of this JVM from now on. Janino, with which Spark
-    compiles what it generates, compiles its class."""
-    java = jvm(spark)
+def use_local_files(java: Any, umask: str | None) -> None:
+    """Use the file system for all local files of a JVM, whose classes ``java`` gives by name, with
+    a umask as Hadoop writes it. Janino, with which Spark compiles what it generates, compiles its
+    class."""
     compiler = java.org.codehaus.janino.SimpleCompiler()
     compiler.cook(_SOURCE.read_text("utf-8"))
-    conf = hadoop_conf(spark)
+    conf = java.org.apache.hadoop.conf.Configuration()
     conf.setClassLoader(compiler.getClassLoader())
     conf.set("fs.file.impl", _CLASS)
-    # Hadoop keeps one for each scheme and user, the first that it is asked for.
-    systems = java.org.apache.hadoop.fs.FileSystem
-    systems.closeAll()
-    systems.get(java.java.net.URI.create("file:///"), conf)
+    if umask is not None:
+        conf.set("fs.permissions.umask-mode", umask)
+    # Hadoop keeps one for each scheme and user, the first that it is asked for; another thread may
+    # ask in between.
+    systems, root = java.org.apache.hadoop.fs.FileSystem, java.java.net.URI.create("file:///")
+    while systems.get(root, conf).getClass().getName() != _CLASS:
+        systems.closeAll()

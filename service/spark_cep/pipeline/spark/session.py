@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -34,6 +35,7 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 _LOCAL_CHECKPOINTS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
+_UMASK = "spark.hadoop.fs.permissions.umask-mode"
 #: Bytes that the path of a socket may have, on every system, less those of Spark's file names.
 _MOST_OF_SOCKETS_FOLDER = 103 - len("/.00000000-0000-0000-0000-000000000000.sock")
 _JAVA_OPTIONS = " ".join(
@@ -118,16 +120,20 @@ class LaunchedSpark:
         builder = SparkSession.builder
         for name, text in self._conf.items():
             builder = builder.config(name, text)
-        with self._failures():
+        with self._failures(), ThreadPoolExecutor(1) as beside:
             connection = None if self._jvm is None else self._jvm.gateway()
+            local_files = None
             if connection is not None:
                 connected(connection.jvm)
+                if in_one_process(self._master) and not self._short:
+                    umask = self._conf.get(_UMASK)
+                    local_files = beside.submit(use_local_files, connection.jvm, umask)
             given = SparkConf(loadDefaults=False).setAll(list(self._told.items()))
             connect(connection, given)
             session = builder.getOrCreate()
+            if local_files is not None:
+                local_files.result()
         session.sparkContext.setLogLevel("WARN")
-        if in_one_process(self._master) and not self._short:
-            use_local_files(session)
         # State is also read and moved where no query runs: this starts Spark's coordinator of it.
         session.streams.resetTerminated()
         return session
@@ -240,7 +246,7 @@ def _conf(settings: Settings, scratch: Path | None, *, short: bool = False) -> d
         conf["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_CHECKPOINTS
         if alone:
             # Nobody else writes or reads the checkpoint; executors may run as another user.
-            conf["spark.hadoop.fs.permissions.umask-mode"] = "077"
+            conf[_UMASK] = "077"
     conf |= settings.cluster_conf()
     conf |= {name: reveal(value) for name, value in settings.spark.conf.items()}
     conf |= {"spark.master": settings.spark.master, "spark.app.name": settings.spark.app_name}
