@@ -101,7 +101,7 @@ class Clock:
         return self.now
 
 
-def test_a_road_is_followed_while_a_page_is_open() -> None:
+def test_a_feed_is_followed_while_a_page_is_open() -> None:
     """It is closed half a minute after the last page; what goes wrong is noted until it is over."""
     clock, log = Clock(), list[str]()
 

@@ -62,6 +62,8 @@ class NewestRecords:
         """The lines of what has come. Raises what :class:`Cluster` does."""
         ends = self._cluster.offsets(self._partitions, END, committed=True)
         parts = newest_parts(ends, self._seen)
+        # What does not come in time is read another time: until then it is not seen.
+        self._seen |= ends | {at: part.start for at, part in parts.items()}
         lines = []
         passed = sum(part.passed for part in parts.values())
         if passed:
@@ -74,7 +76,6 @@ class NewestRecords:
         left = set(parts)
         found: list[Message] = []
         wanted = [TopicPartition(*at, part.start) for at, part in parts.items()]
-        self._seen.update((at, part.start) for at, part in parts.items())
         self._consumer.assign(wanted)
         while left:
             messages = self._cluster.ask(
