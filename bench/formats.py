@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -102,6 +103,23 @@ def _course(
     return Course(topic, warm_up, rule, rules)
 
 
+def _written_as(
+    bed: TestBed,
+    course: Course,
+    name: str,
+    stream: Callable[[int], Stream],
+    count: int,
+    written: Callable[[Stream], Stream],
+) -> Course:
+    """The same course over topics called ``name``, whose events are ``written`` in another form."""
+    few = warm_up_events(count)
+    return replace(
+        course,
+        topic=bed.filled(name, written(stream(count)), count),
+        warm_up=bed.filled(f"{name}-warm-up", written(stream(few)), few),
+    )
+
+
 def _in_json(
     bed: TestBed,
     side: Side,
@@ -110,12 +128,7 @@ def _in_json(
     stream: Callable[[int], Stream],
     count: int,
 ) -> list[Contender]:
-    few = warm_up_events(count)
-    course = replace(
-        course,
-        topic=bed.filled(f"{name}-json", in_json(stream(count)), count),
-        warm_up=bed.filled(f"{name}-json-warm-up", in_json(stream(few)), few),
-    )
+    course = _written_as(bed, course, f"{name}-json", stream, count, in_json)
     return [
         job(bed, side, course, "JSON", changed=_IN_JSON),
         job(bed, side, course, "JSON, output too", changed=_ALL_IN_JSON),
@@ -132,14 +145,8 @@ def _in_protobuf(
     file: Path,
     message: str,
 ) -> Contender:
-    few = warm_up_events(count)
-    course = replace(
-        course,
-        topic=bed.filled(f"{name}-protobuf", in_protobuf(stream(count), file, message), count),
-        warm_up=bed.filled(
-            f"{name}-protobuf-warm-up", in_protobuf(stream(few), file, message), few
-        ),
-    )
+    written = partial(in_protobuf, file=file, message=message)
+    course = _written_as(bed, course, f"{name}-protobuf", stream, count, written)
     changed = {"inputs": {"events": {"format": "protobuf", "record": message}}}
     return job(bed, side, course, "Protobuf", changed=changed)
 

@@ -12,6 +12,7 @@ from spark_cep.cases.document.loading import read_text
 from spark_cep.cases.running.outcome import outcome
 from spark_cep.cases.writing.accepting import accepted_text
 from spark_cep.cases.writing.case_text import case_lines
+from spark_cep.codecs.schema_files import AVRO
 from spark_cep.errors import ConfigurationError
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
@@ -20,7 +21,6 @@ from spark_cep.play.reading import Schemas, case_of, chosen, head_of, rules_of, 
 from spark_cep.play.trial import Trial
 
 _YAML: Final = ".yaml"
-_SCHEMA: Final = ".avsc"
 
 
 def shared(trial: Trial) -> Mapping[str, str]:
@@ -42,7 +42,7 @@ def shared(trial: Trial) -> Mapping[str, str]:
     files = {name: text}
     for input_name, schema in trial.schemas.items():
         if schema.strip():
-            files[f"{input_name or loaded.rule.id}{_SCHEMA}"] = schema
+            files[f"{input_name or loaded.rule.id}{AVRO}"] = schema
     return files
 
 
