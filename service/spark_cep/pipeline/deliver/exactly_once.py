@@ -167,7 +167,10 @@ class ExactlyOnceOutput:
             if self._before:
                 return
         assert self._open is not None
-        self._open.producer.produce(messages)
+        try:
+            self._open.producer.produce(messages)
+        except KafkaException as error:
+            raise self._failure(error.args[0]) from error
 
     def finish(self) -> WriteOutcome:
         """Commit the records and the marker of the batch."""
