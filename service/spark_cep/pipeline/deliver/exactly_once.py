@@ -7,6 +7,7 @@ a batch is the same each time it is run, which is what makes the marker enough.
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections import OrderedDict
@@ -37,7 +38,8 @@ from spark_cep.pipeline.librdkafka.producer import Producer
 _ATTEMPT_SECONDS: Final = 10.0
 #: How clients and brokers without transactions answer.
 _NO_TRANSACTIONS: Final = ("_UNSUPPORTED_FEATURE", "UNSUPPORTED_VERSION")
-_MOST_KEPT: Final = 32
+_MOST_KEPT: Final = 128
+_MOST_READERS: Final = 8
 _IDLE_SECONDS: Final = 3_600.0
 """Well below ``transactional.id.expiration.ms`` of any sensible broker (its default: 7 days)."""
 
@@ -142,9 +144,16 @@ class _Kept:
     handled: int = -1
 
 
-#: Producers of this Python worker by transactional id, the one used last at the end.
+class _Readers(threading.local):
+    """Readers of commit markers by topic: a consumer is for one thread at a time."""
+
+    def __init__(self) -> None:
+        self.by_topic: OrderedDict[str, CommitMarkers] = OrderedDict()
+
+
+#: Producers of this process by transactional id, the one used last at the end.
 _kept: OrderedDict[str, _Kept] = OrderedDict()
-_markers: dict[str, CommitMarkers] = {}
+_readers = _Readers()
 
 
 @dataclass
@@ -258,11 +267,12 @@ class ExactlyOnceOutput:
 
     def _marker(self) -> CommitMarker | None:
         delivery = self.delivery
-        reader = _markers.get(delivery.markers_topic)
+        readers = _readers.by_topic
+        reader = readers.get(delivery.markers_topic)
         if reader is None:
-            while len(_markers) >= _MOST_KEPT:
-                _markers.pop(next(iter(_markers))).close()
-            reader = _markers[delivery.markers_topic] = CommitMarkers(
+            while len(readers) >= _MOST_READERS:
+                readers.popitem(last=False)[1].close()
+            reader = readers[delivery.markers_topic] = CommitMarkers(
                 delivery.consumer_config, delivery.markers_topic
             )
         marker = reader.read(self.partition)

@@ -31,8 +31,8 @@ from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
 from spark_cep.pipeline.wire.fragments import whole
 
 if TYPE_CHECKING:
+    from spark_cep.pipeline.deliver.delivery_process import WritesTask
     from spark_cep.pipeline.deliver.output import Delivery
-    from spark_cep.pipeline.deliver.task_output import TaskOutput
     from spark_cep.pipeline.match.match import Matching, MatchProcessor
     from spark_cep.pipeline.wire.reports import ProcessMemory
     from spark_cep.pipeline.wire.task_properties import TaskProperties
@@ -99,8 +99,8 @@ class MatchOperator(StatefulProcessor):
             )
 
     def _begun(self) -> _Task:
+        from spark_cep.pipeline.deliver.delivery_process import task_output
         from spark_cep.pipeline.deliver.output import WrittenBatch
-        from spark_cep.pipeline.deliver.task_output import TaskOutput
 
         spark = TaskContext.get()
         assert spark is not None
@@ -115,7 +115,7 @@ class MatchOperator(StatefulProcessor):
             properties.query, properties.batch, properties.known_schemas, properties.offsets
         )
         again = properties.first or spark.attemptNumber() > 0
-        output = TaskOutput(delivery, partition, batch, again=again)
+        output = task_output(delivery, partition, batch, again=again)
         return _Task(properties, matcher, output, groups)
 
 
@@ -126,6 +126,6 @@ class _Task:
 
     properties: TaskProperties
     matcher: MatchProcessor
-    output: TaskOutput
+    output: WritesTask
     left: set[int]
     reports: list[bytes] = field(default_factory=list)
