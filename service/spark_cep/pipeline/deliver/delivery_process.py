@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import socket
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from struct import Struct
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from setproctitle import setproctitle
 
@@ -26,7 +26,7 @@ from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.wire.packets import PacketKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from io import BufferedReader
 
     from spark_cep.pipeline.deliver.output import Delivery, WrittenBatch
@@ -55,14 +55,15 @@ class WritesTask(Protocol):
         """Undo what is not finished."""
 
 
-def start() -> None:
-    """Fork the process, for the processes that this one forks from now on. This one has one
-    thread."""
+def start() -> int:
+    """Fork the process, for the processes that this one forks from now on, and return its id. This
+    one has one thread."""
     global _requests
     _requests, requested = socket.socketpair()
-    if os.fork():
+    process = os.fork()
+    if process:
         requested.close()
-        return
+        return process
     _requests.close()
     try:
         setproctitle(TITLE)
@@ -90,31 +91,30 @@ class _Connection:
 
     def __init__(self, requests: socket.socket) -> None:
         own, other = socket.socketpair()
-        with other:
-            _tell(lambda: socket.send_fds(requests, [b"c"], [other.fileno()]))
+        with other, _ending():
+            socket.send_fds(requests, [b"c"], [other.fileno()])
         self._socket = own
         self._sent = own.makefile("wb")
         self._answers = own.makefile("rb")
 
     def send(self, kind: int, content: bytes = b"") -> None:
         """Send a message, at the latest with the next answer that is asked for."""
-
-        def sent() -> None:
+        with _ending():
             self._sent.write(_HEADER.pack(kind, len(content)))
             self._sent.write(content)
 
-        _tell(sent)
-
     def flush(self) -> None:
         """Send what waits."""
-        _tell(self._sent.flush)
+        with _ending():
+            self._sent.flush()
 
     def answer(self) -> bytes:
         """Return the report about the task. Raises what writing raised."""
         self.flush()
-        message = _message(self._answers)
-        if message is None:
-            raise _ended()
+        with _ending():
+            message = _message(self._answers)
+            if message is None:
+                raise ConnectionError
         kind, content = message
         if kind == _ERROR:
             raise unpickled(content)
@@ -127,18 +127,16 @@ def _connection(requests: socket.socket) -> _Connection:
     return _Connection(requests)
 
 
-def _tell(send: Any) -> None:
+@contextmanager
+def _ending() -> Iterator[None]:
+    """Raise OutputError where the process does not answer any more."""
     try:
-        send()
+        yield
     except OSError as error:
-        raise _ended() from error
-
-
-def _ended() -> OutputError:
-    return OutputError(
-        f"the process that writes the output of this executor ({TITLE}) has ended: whether the"
-        " batch was written is read from its commit markers when it runs again"
-    )
+        raise OutputError(
+            f"the process that writes the output of this executor ({TITLE}) has ended: whether the"
+            " batch was written is read from its commit markers when it runs again"
+        ) from error
 
 
 @dataclass
