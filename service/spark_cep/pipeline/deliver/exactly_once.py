@@ -121,10 +121,15 @@ class ExactlyOnce:
             raise unavailable_or(OutputError, reason, message) from error
         return producer
 
-    def commit(self, producer: Producer, partition: int, marker: CommitMarker) -> None:
-        """Write the marker and end the transaction. Raises KafkaException: nothing is committed, or
-        it is not known whether it is; the marker will tell."""
+    def begin(self, producer: Producer, partition: int, marker: CommitMarker) -> None:
+        """Begin a transaction, with the marker as its first record: it is on its way while others
+        are made. Raises KafkaException."""
+        producer.begin_transaction()
         producer.produce_to(self.markers_topic, partition, KEY, marker.packed())
+
+    def commit(self, producer: Producer) -> None:
+        """End the transaction. Raises KafkaException: nothing is committed, or it is not known
+        whether it is; the marker will tell."""
         self._retried(lambda: producer.commit_transaction(_ATTEMPT_SECONDS))
 
     def _retried(self, call: Callable[[], Any]) -> None:
@@ -191,20 +196,12 @@ class ExactlyOnceOutput:
             if kept is not None and kept.handled == batch.number - 1:
                 kept.handled = batch.number
             return WriteOutcome.NOTHING
-        marker = CommitMarker(
-            self.delivery.run,
-            batch.query,
-            batch.number,
-            self._open.writer,
-            batch.schema_ids,
-            batch.offsets,
-        )
         try:
-            self.delivery.commit(self._open.producer, self.partition, marker)
+            self.delivery.commit(self._open.producer)
         except KafkaException as error:
             failure = self._open.producer.failure()
             raise self._failure(error.args[0], failure) from error
-        self._keep(self._open, marker)
+        self._keep(self._open, self._marker_of(self._open))
         return WriteOutcome.COMMITTED
 
     def abandon(self) -> None:
@@ -246,10 +243,21 @@ class ExactlyOnceOutput:
             return
         assert kept is not None
         try:
-            kept.producer.begin_transaction()
+            self.delivery.begin(kept.producer, self.partition, self._marker_of(kept))
         except KafkaException as error:
             raise self._failure(error.args[0]) from error
         self._open = kept
+
+    def _marker_of(self, kept: _Kept) -> CommitMarker:
+        batch = self.batch
+        return CommitMarker(
+            self.delivery.run,
+            batch.query,
+            batch.number,
+            kept.writer,
+            batch.schema_ids,
+            batch.offsets,
+        )
 
     def _written(self, marker: CommitMarker | None) -> bool:
         """Tell whether the batch is the one of the marker. StateError when the output holds another
