@@ -103,8 +103,9 @@ class Job:
 def forget() -> None:
     """Drop what this process keeps from task to task, as if it had just started."""
     exactly_once._kept.clear()
-    while exactly_once._markers:
-        exactly_once._markers.popitem()[1].close()
+    readers = exactly_once._readers.by_topic
+    while readers:
+        readers.popitem()[1].close()
 
 
 @pytest.fixture
