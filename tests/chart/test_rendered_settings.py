@@ -92,8 +92,8 @@ def test_the_page_has_the_example() -> None:
 
 
 def _row(preset: str) -> str:
-    """The row of a preset in docs/kubernetes.md."""
-    page = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
+    """The row of a preset in docs/kubernetes/release.md."""
+    page = (ROOT / "docs" / "kubernetes" / "release.md").read_text("utf-8")
     (row,) = (line for line in page.splitlines() if line.startswith(f"| `presets/{preset}`"))
     return row
 

@@ -74,7 +74,7 @@ def test_an_example(code: Code) -> None:
 
 def test_the_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rule with three errors is refused as the page shows; then the one with a wrong column."""
-    found = _ERRORS.search(PAGE)
+    found = _ERRORS.search((PROJECT / "docs" / "checks" / "run.md").read_text("utf-8"))
     assert found
     file, wrong, command, shown, typed, with_schema = found.groups()
     monkeypatch.chdir(tmp_path)

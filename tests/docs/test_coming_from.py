@@ -21,7 +21,7 @@ LANGUAGES = {
     "sigma": "yaml",
 }
 _SECTION = re.compile(r"^### (.+?)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
-_RULE = re.compile(r"^Here:\n\n```(yaml|sql)\n(.*?)```", re.MULTILINE | re.DOTALL)
+_RULE = re.compile(r"^As a rule:\n\n```(yaml|sql)\n(.*?)```", re.MULTILINE | re.DOTALL)
 
 
 def _patterns(page: str) -> dict[str, str]:
@@ -79,5 +79,5 @@ def test_each_pattern_stands_beside_the_other_language(page: str) -> None:
     patterns = _patterns(page)
     assert len(patterns) >= 6
     for title, text in patterns.items():
-        theirs, _ = text.split("\nHere:\n")
+        theirs, _ = text.split("\nAs a rule:\n")
         assert f"```{LANGUAGES[page]}\n" in theirs, title

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,8 +15,9 @@ from spark_cep.cli.exit_codes import exit_code
 from spark_cep.errors import StateError
 from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pipeline.driver import dataflow
-from spark_cep.pipeline.match.group_matcher import EntryMap, GroupValue
+from spark_cep.pipeline.match.group_matcher import EntryMap
 from spark_cep.pipeline.match.match import Matching, MatchProcessor
+from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.rules.plans import plan_of
 from tests.e2e.halfway import Copy, Halfway
 from tests.e2e.schemas import MILLIS, record
@@ -150,8 +150,8 @@ def writing(change: Callable[[MatchProcessor], None]) -> type[Matching]:
     workers by value."""
 
     class Changed(MatchProcessor):
-        def open(self, group: GroupValue, entries: EntryMap) -> None:
-            super().open(group, entries)
+        def open(self, entries: EntryMap) -> None:
+            super().open(entries)
             change(self)
 
     class ChangedMatching(Matching):
@@ -170,11 +170,13 @@ def test_a_bit_of_a_bucket(
         entries = processor.groups.entries
         put = entries.put
 
-        def flipped(value: bytes | None) -> bytes | None:
-            return None if value is None else value[:-1] + bytes([value[-1] ^ 1])
+        def flipped(name: str, value: bytes | None) -> bytes | None:
+            if name == GROUP or value is None:
+                return value
+            return value[:-1] + bytes([value[-1] ^ 1])
 
         def flipping(values: Sequence[tuple[str, bytes | None]]) -> None:
-            put([(name, flipped(value)) for name, value in values])
+            put([(name, flipped(name, value)) for name, value in values])
 
         entries.put = flipping  # type: ignore[method-assign]
 
@@ -193,14 +195,19 @@ def test_state_of_an_older_version(
 ) -> None:
     """Its format is named, and which version can read it."""
 
+    def older(name: str, value: bytes | None) -> bytes | None:
+        if name != GROUP or value is None:
+            return value
+        return sealed(pack({**unpack(unsealed(value)), "format": 1}))
+
     def change(processor: MatchProcessor) -> None:
-        group = processor.groups.value
-        update = group.update
+        entries = processor.groups.entries
+        put = entries.put
 
-        def older(value: Any) -> None:
-            update((sealed(pack({**unpack(unsealed(value[0])), "format": 1})),))
+        def put_older(values: Sequence[tuple[str, bytes | None]]) -> None:
+            put([(name, older(name, value)) for name, value in values])
 
-        group.update = older  # type: ignore[method-assign]
+        entries.put = put_older  # type: ignore[method-assign]
 
     copy = halfway.copy(tmp_path)
     monkeypatch.setattr(dataflow, "Matching", writing(change))

@@ -137,7 +137,8 @@ def kill_jvm(command: Command, random: Random) -> bool:
 
 def kill_python(kind: str) -> Fault:
     """SIGKILL to one of Spark's Python processes: a worker, the daemon that workers are forked
-    from, the one that plans the input, or the server that all are forked from."""
+    from, the one that writes their output, the one that plans the input, or the server that all are
+    forked from."""
 
     def fault(command: Command, random: Random) -> bool:
         daemons = command.python_processes(b"spark_cep.pipeline.spark.forking.worker_daemon")
@@ -148,8 +149,8 @@ def kill_python(kind: str) -> Fault:
                 found = [pid for pid in daemons if _parent(pid) not in daemons]
             case "planner":
                 found = command.python_processes(b"pyspark.sql.streaming.python_streaming_source")
-            case "fork server":
-                found = command.processes(b"spark-cep: fork server")
+            case "fork server" | "delivery":
+                found = command.processes(f"spark-cep: {kind}".encode())
             case _:
                 raise ValueError(kind)
         return _kill_one(found, random)
@@ -158,7 +159,7 @@ def kill_python(kind: str) -> Fault:
 
 
 #: The processes of :func:`kill_python`.
-PYTHON = ("worker", "daemon", "planner", "fork server")
+PYTHON = ("worker", "daemon", "delivery", "planner", "fork server")
 
 
 def tell_all(number: signal.Signals, *, again: bool = False) -> Fault:

@@ -53,10 +53,12 @@ def test_the_pod_of_helm_test_is_admitted(api: Cluster, local: str) -> None:
             api.request(f"/api/v1/namespaces/{local}/configmaps/{volume['configMap']['name']}")
 
 
-def test_the_commands_of_the_page(api: Cluster) -> None:
-    """Those of docs/kubernetes.md that install, upgrade and roll back a release, in order; but
-    for the one with monitors, whose kinds are not installed here."""
-    page = (CHART.parent / "docs" / "kubernetes.md").read_text("utf-8").replace("\\\n", "")
+def test_the_commands_of_the_pages(api: Cluster) -> None:
+    """Those of the pages on Kubernetes that install, upgrade and roll back a release, in order;
+    but for the one with monitors, whose kinds are not installed here."""
+    docs = CHART.parent / "docs"
+    pages = [docs / "kubernetes.md", docs / "kubernetes" / "release.md"]
+    page = "".join(each.read_text("utf-8") for each in pages).replace("\\\n", "")
     commands = [
         shlex.split(line)[1:]
         for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)

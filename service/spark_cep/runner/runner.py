@@ -155,7 +155,7 @@ class Runner:
         for number, taken in enumerate(groups):
             if batch.watermark is None:
                 taken.times.append(self._packer.times)
-            self._matcher.open(*state.groups[number])
+            self._matcher.open(state.groups[number])
             group = self._matcher.begin(number, taken, state.written)
             if batch.watermark is not None:
                 read = [time for _, _, time in self._packer.times.partitions if time is not None]
@@ -207,5 +207,5 @@ class Runner:
 
     def _group(self, number: int) -> KeyGroup:
         """A key group as it is stored."""
-        self._matcher.open(*self._state.groups[number])
+        self._matcher.open(self._state.groups[number])
         return self._matcher.stored(number, self._state.written)

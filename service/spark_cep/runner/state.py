@@ -7,21 +7,6 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class MemoryValue:
-    """The value of one key group."""
-
-    row: tuple[bytes] | None = None
-
-    def get(self) -> tuple[bytes] | None:
-        """The row, if there is one."""
-        return self.row
-
-    def update(self, row: tuple[bytes]) -> None:
-        """Replace it."""
-        self.row = row
-
-
-@dataclass
 class GroupEntries:
     """The entries of one key group."""
 
@@ -45,19 +30,16 @@ class RunState:
     """The state of all key groups after so many ``batches``; plain bytes, to be kept anywhere."""
 
     batches: int
-    groups: list[tuple[MemoryValue, GroupEntries]]
+    groups: list[GroupEntries]
 
     @classmethod
     def empty(cls, key_groups: int) -> RunState:
         """Return the state of a run that begins."""
-        return cls(0, [(MemoryValue(), GroupEntries()) for _ in range(key_groups)])
+        return cls(0, [GroupEntries() for _ in range(key_groups)])
 
     def copy(self) -> RunState:
         """Return a copy that later batches do not change."""
-        groups = [
-            (MemoryValue(value.row), GroupEntries(dict(entries.by_name)))
-            for value, entries in self.groups
-        ]
+        groups = [GroupEntries(dict(entries.by_name)) for entries in self.groups]
         return RunState(self.batches, groups)
 
     @property

@@ -103,8 +103,9 @@ class Job:
 def forget() -> None:
     """Drop what this process keeps from task to task, as if it had just started."""
     exactly_once._kept.clear()
-    while exactly_once._markers:
-        exactly_once._markers.popitem()[1].close()
+    readers = exactly_once._readers.by_topic
+    while readers:
+        readers.popitem()[1].close()
 
 
 @pytest.fixture
@@ -227,6 +228,30 @@ def test_a_zombie_driver_is_told_so(job: Job) -> None:
         job.write(0, "zombie", first=True)
     assert running.finish() is WriteOutcome.COMMITTED
     assert job.texts() == ["new"]
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_a_zombie_driver_whose_producer_knows(job: Job, more: bool) -> None:
+    """librdkafka may have heard that the producer is fenced before the next record, or before the
+    marker: it takes no message then, and says nothing but that the client has failed."""
+    assert job.write(0, "a") is WriteOutcome.COMMITTED
+    job.fence("run-2", _position(QUERY, 0))
+    zombie = job.delivery.output(0, WrittenBatch(QUERY, 1, "1-3", OFFSETS), False)
+    record = Messages.of_records([(job.topic, None, b"zombie", [])])
+    zombie.write(record)
+    assert zombie._open is not None
+    zombie._open.producer.flush(10)
+
+    def go_on() -> None:
+        if more:
+            zombie.write(record)
+        else:
+            zombie.finish()
+
+    with pytest.raises(TakenOverError, match="run-2"):
+        go_on()
+    zombie.abandon()
+    assert job.texts() == ["a"]
 
 
 class _Overtaken(ExactlyOnce):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,6 +20,7 @@ from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.match import MatchProcessor
 from spark_cep.pipeline.match.options import MatchOptions
+from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.event_packets import PackedPartitioning, packet_of
 from spark_cep.pipeline.wire.packets import (
@@ -34,6 +33,7 @@ from spark_cep.pipeline.wire.packets import (
     UnkeyedEvents,
 )
 from spark_cep.pipeline.wire.reports import Count, EventTime, Report
+from spark_cep.runner.state import GroupEntries
 from tests.matcher.runs import END_OF_TIME, TYPES
 from tests.pipeline.librdkafka.records import records_of
 from tests.reference.local import LocalJob, Record
@@ -51,33 +51,12 @@ PLAN = compile_rules(loaded.rule for loaded in load_rules(RULE, "ab.yaml"))
 ENCODER = OutputEncoder(OutputTopics("m", "t", "l", "d", "s", "r"), AvroResults(1, 2, 3, 4))
 
 
-class State:
-    """Spark's two states, in memory."""
-
-    def __init__(self) -> None:
-        self.value: tuple[bytes] | None = None
-        self.slots: dict[str, bytes] = {}
-
-    def get(self, *names: Any) -> Any:
-        """Of the group, or of slots."""
-        return [self.slots.get(name) for name in names[0]] if names else self.value
-
-    def update(self, value: tuple[bytes]) -> None:
-        """Of the group."""
-        self.value = value
-
-    def put(self, values: Sequence[tuple[str, bytes | None]]) -> None:
-        """Of slots."""
-        for name, value in values:
-            self.slots.pop(name) if value is None else self.slots.update({name: value})
-
-
 class Group:
     """Key group 0 over several batches, by default each with a processor of its own."""
 
     def __init__(self, plan: RuleSetPlan = PLAN) -> None:
         self.plan = plan
-        self.state: Any = State()
+        self.state = GroupEntries()
         self.batches = 0
         self.processor = self.new_processor()
 
@@ -85,7 +64,7 @@ class Group:
         """As at a start of the query."""
         options = MatchOptions(1, 1_000, "partition_minimum", 0, True, ("Event", "Other"), TYPES)
         processor = MatchProcessor(self.plan, ENCODER, options)
-        processor.open(self.state, self.state)
+        processor.open(self.state)
         return processor
 
     def batch(self, *packets: tuple[int, bytes]) -> tuple[list[tuple[int, bytes]], Report]:
@@ -156,15 +135,15 @@ def test_a_match_over_two_batches(group: Group) -> None:
 def test_state_of_another_batch_is_refused(group: Group) -> None:
     """Of an older one, of one that was planned otherwise, and none where each batch leaves some."""
     group.batch(events(("a", 5)), times(6))
-    older = dict(group.state.slots), group.state.value
+    older = dict(group.state.by_name)
     group.batch(events(("a", 6)), times(7))
-    newer = group.state.value
-    for entries, value in (older, ({}, None), (group.state.slots, older[1])):
-        group.state.slots, group.state.value = dict(entries), value
+    newer = dict(group.state.by_name)
+    for entries in (older, {}, {**newer, GROUP: older[GROUP]}):
+        group.state.by_name = dict(entries)
         with pytest.raises(StateError, match=r"key group 0.* restore the checkpoint from a copy"):
             group.batch(times(8))
     # The state of the group is the newest, an entry that it has is older.
-    group.state.slots, group.state.value = older[0], newer
+    group.state.by_name = {**older, GROUP: newer[GROUP]}
     with pytest.raises(StateError, match=r"entry \S+ of key group 0 is not what was written last"):
         group.batch(events(("b", 7)), times(8))
 

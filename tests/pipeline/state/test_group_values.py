@@ -20,10 +20,10 @@ from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
 from spark_cep.pipeline.state.entries import check_entry
+from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.pipeline.state.group_values import check_values
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
-from spark_cep.runner.state import MemoryValue
 from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
 from tests.sql_rules import sql_rule
 
@@ -69,9 +69,8 @@ class Stopped:
         self.runner.use(now, inputs)
         self._apply(30, 0, watermark=25)
         self._state, self._watermark = self.runner.snapshot(), self.runner.watermark
-        ((value, _),) = self._state.groups
-        assert value.row is not None
-        self.value = unsealed(value.row[0])
+        (entries,) = self._state.groups
+        self.value = unsealed(entries.by_name[GROUP])
         held = unpack(self.value)
         assert all(held[name] for name in ("drains", "carried", "stale", "waiting", "entries"))
 
@@ -90,8 +89,7 @@ class Stopped:
     def goes_on(self, value: bytes) -> None:
         """Read the value, and run two batches with it."""
         state = self._state.copy()
-        ((_, entries),) = state.groups
-        state.groups[0] = MemoryValue((sealed(value),)), entries
+        state.groups[0].by_name[GROUP] = sealed(value)
         self.runner._state, self.runner.watermark = state, self._watermark
         self._apply(30, 6, watermark=30)
         self._apply(36, 4, watermark=60)

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_cep.pipeline.driver.commands.state_report import key_group_of_label
+from spark_cep.pipeline.driver.commands.state_report import key_group_of
 from spark_cep.pipeline.state.key_group_labels import group_of, label
 
 GROUPS = [*range(4_096), 2**16, 2**31 - 1]
@@ -25,7 +25,7 @@ def test_spark_hashes_a_label_to_its_group(spark: SparkSession) -> None:
     """So group ``g`` is in partition ``g % partitions``; SQL finds the group as Python does."""
     frame = spark.createDataFrame([(label(group),) for group in GROUPS], "label BIGINT")
     assert [row[0] for row in frame.select(F.hash("label")).collect()] == GROUPS
-    assert [row[0] for row in frame.select(key_group_of_label()).collect()] == GROUPS
+    assert [row[0] for row in frame.select(key_group_of(F.col("label"))).collect()] == GROUPS
 
 
 @pytest.mark.spark
@@ -34,7 +34,7 @@ def test_a_shuffle_spreads_key_groups_evenly(spark: SparkSession, partitions: in
     """No state partition has more than one key group more than another."""
     frame = spark.createDataFrame([(label(group),) for group in range(64)], "label BIGINT")
     spread = frame.repartition(partitions, "label").select(
-        F.spark_partition_id().alias("partition"), key_group_of_label().alias("group")
+        F.spark_partition_id().alias("partition"), key_group_of(F.col("label")).alias("group")
     )
     assert {row["group"]: row["partition"] for row in spread.collect()} == {
         group: group % partitions for group in range(64)

@@ -9,6 +9,7 @@ from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Rule
 from spark_cep.pipeline.state.entries import CHANGES
+from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.pipeline.state.stored_group import HeldPartial, StoredGroup
 from spark_cep.runner.batch import Batch, RunSettings
 from spark_cep.runner.runner import Runner
@@ -37,9 +38,8 @@ def held(rule: Rule, *kinds: str) -> list[HeldPartial]:
         for n, kind in enumerate(kinds)
     ]
     runner.apply(Batch(records_of(records), watermark=1_000 * len(kinds)))
-    ((value, entries),) = runner.snapshot().groups
-    assert value.row is not None
-    group = StoredGroup(value.row[0])
+    (entries,) = runner.snapshot().groups
+    group = StoredGroup(entries.by_name.pop(GROUP))
     found: list[HeldPartial] = []
     stored = {name: group.check(0, name, data) for name, data in entries.by_name.items()}
     for name, data in stored.items():

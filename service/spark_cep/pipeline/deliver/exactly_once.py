@@ -7,6 +7,7 @@ a batch is the same each time it is run, which is what makes the marker enough.
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections import OrderedDict
@@ -37,7 +38,8 @@ from spark_cep.pipeline.librdkafka.producer import Producer
 _ATTEMPT_SECONDS: Final = 10.0
 #: How clients and brokers without transactions answer.
 _NO_TRANSACTIONS: Final = ("_UNSUPPORTED_FEATURE", "UNSUPPORTED_VERSION")
-_MOST_KEPT: Final = 32
+_MOST_KEPT: Final = 128
+_MOST_READERS: Final = 8
 _IDLE_SECONDS: Final = 3_600.0
 """Well below ``transactional.id.expiration.ms`` of any sensible broker (its default: 7 days)."""
 
@@ -119,10 +121,15 @@ class ExactlyOnce:
             raise unavailable_or(OutputError, reason, message) from error
         return producer
 
-    def commit(self, producer: Producer, partition: int, marker: CommitMarker) -> None:
-        """Write the marker and end the transaction. Raises KafkaException: nothing is committed, or
-        it is not known whether it is; the marker will tell."""
+    def begin(self, producer: Producer, partition: int, marker: CommitMarker) -> None:
+        """Begin a transaction, with the marker as its first record: it is on its way while others
+        are made. Raises KafkaException."""
+        producer.begin_transaction()
         producer.produce_to(self.markers_topic, partition, KEY, marker.packed())
+
+    def commit(self, producer: Producer) -> None:
+        """End the transaction. Raises KafkaException: nothing is committed, or it is not known
+        whether it is; the marker will tell."""
         self._retried(lambda: producer.commit_transaction(_ATTEMPT_SECONDS))
 
     def _retried(self, call: Callable[[], Any]) -> None:
@@ -142,9 +149,16 @@ class _Kept:
     handled: int = -1
 
 
-#: Producers of this Python worker by transactional id, the one used last at the end.
+class _Readers(threading.local):
+    """Readers of commit markers by topic: a consumer is for one thread at a time."""
+
+    def __init__(self) -> None:
+        self.by_topic: OrderedDict[str, CommitMarkers] = OrderedDict()
+
+
+#: Producers of this process by transactional id, the one used last at the end.
 _kept: OrderedDict[str, _Kept] = OrderedDict()
-_markers: dict[str, CommitMarkers] = {}
+_readers = _Readers()
 
 
 @dataclass
@@ -167,7 +181,10 @@ class ExactlyOnceOutput:
             if self._before:
                 return
         assert self._open is not None
-        self._open.producer.produce(messages)
+        try:
+            self._open.producer.produce(messages)
+        except KafkaException as error:
+            raise self._failure(error.args[0]) from error
 
     def finish(self) -> WriteOutcome:
         """Commit the records and the marker of the batch."""
@@ -179,20 +196,12 @@ class ExactlyOnceOutput:
             if kept is not None and kept.handled == batch.number - 1:
                 kept.handled = batch.number
             return WriteOutcome.NOTHING
-        marker = CommitMarker(
-            self.delivery.run,
-            batch.query,
-            batch.number,
-            self._open.writer,
-            batch.schema_ids,
-            batch.offsets,
-        )
         try:
-            self.delivery.commit(self._open.producer, self.partition, marker)
+            self.delivery.commit(self._open.producer)
         except KafkaException as error:
             failure = self._open.producer.failure()
             raise self._failure(error.args[0], failure) from error
-        self._keep(self._open, marker)
+        self._keep(self._open, self._marker_of(self._open))
         return WriteOutcome.COMMITTED
 
     def abandon(self) -> None:
@@ -234,10 +243,21 @@ class ExactlyOnceOutput:
             return
         assert kept is not None
         try:
-            kept.producer.begin_transaction()
+            self.delivery.begin(kept.producer, self.partition, self._marker_of(kept))
         except KafkaException as error:
             raise self._failure(error.args[0]) from error
         self._open = kept
+
+    def _marker_of(self, kept: _Kept) -> CommitMarker:
+        batch = self.batch
+        return CommitMarker(
+            self.delivery.run,
+            batch.query,
+            batch.number,
+            kept.writer,
+            batch.schema_ids,
+            batch.offsets,
+        )
 
     def _written(self, marker: CommitMarker | None) -> bool:
         """Tell whether the batch is the one of the marker. StateError when the output holds another
@@ -255,11 +275,12 @@ class ExactlyOnceOutput:
 
     def _marker(self) -> CommitMarker | None:
         delivery = self.delivery
-        reader = _markers.get(delivery.markers_topic)
+        readers = _readers.by_topic
+        reader = readers.get(delivery.markers_topic)
         if reader is None:
-            while len(_markers) >= _MOST_KEPT:
-                _markers.pop(next(iter(_markers))).close()
-            reader = _markers[delivery.markers_topic] = CommitMarkers(
+            while len(readers) >= _MOST_READERS:
+                readers.popitem(last=False)[1].close()
+            reader = readers[delivery.markers_topic] = CommitMarkers(
                 delivery.consumer_config, delivery.markers_topic
             )
         marker = reader.read(self.partition)

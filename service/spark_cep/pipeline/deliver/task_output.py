@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from spark_cep.pipeline.deliver.output import Delivery, WriteOutcome, WrittenBatch
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.wire.packets import OutputRecords, PacketKind, ResultColumns
-from spark_cep.pipeline.wire.reports import Count, Counts, Report
+from spark_cep.pipeline.wire.reports import Count, Counts, ProcessMemory, Report
 
 
 class TaskOutput:
@@ -40,9 +40,9 @@ class TaskOutput:
             self._busy += perf_counter_ns() - began
         return reports
 
-    def finished(self) -> bytes:
-        """Commit the records, and return the report about them. Raises OutputError when the brokers
-        do not have them."""
+    def finished(self, processes: Iterable[ProcessMemory] = ()) -> bytes:
+        """Commit the records, and return the report about them, with the memory of ``processes``.
+        Raises OutputError when the brokers do not have them."""
         counts = self._counts
         began = perf_counter_ns()
         outcome = self._output.finish()
@@ -53,7 +53,7 @@ class TaskOutput:
             # Also when they were written before: the driver counts a batch once.
             counts[Count.TRANSACTIONS, outcome.value] += 1
         counts[Count.BUSY_US, "sink"] += self._busy // 1000
-        return Report(counts).encode()
+        return Report(counts, processes=tuple(processes)).encode()
 
     def abandon(self) -> None:
         """Undo what is not finished."""

@@ -34,6 +34,7 @@ def _library() -> ctypes.CDLL:
         ("rd_kafka_topic_destroy", None, c_void_p),
         ("rd_kafka_topic_name", c_char_p, c_void_p),
         ("rd_kafka_last_error", c_int),
+        ("rd_kafka_fatal_error", c_int, c_void_p, c_char_p, c_size_t),
         ("rd_kafka_metadata", c_int, c_void_p, c_int, c_void_p, c_void_p, c_int),
         ("rd_kafka_metadata_destroy", None, c_void_p),
         ("rd_kafka_error_code", c_int, c_void_p),

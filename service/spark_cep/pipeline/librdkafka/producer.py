@@ -15,6 +15,7 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import OutputError
 from spark_cep.pipeline.librdkafka.library import (
     LIBRARY,
+    TEXT_SIZE,
     addresses,
     client,
     configuration,
@@ -69,7 +70,7 @@ class Producer:
 
     def produce(self, messages: Messages) -> None:
         """Hand messages on, waiting while librdkafka's queue is full. Raises OutputError when one
-        is refused."""
+        is refused, KafkaException when no message is taken any more."""
         arguments = message_arguments(messages.most_headers)
         topics = np.array([self._topic(name) for name in messages.topics], np.int64)
         row = 0
@@ -83,6 +84,8 @@ class Producer:
                 if refusal.args[0].code() == KafkaError._QUEUE_FULL:
                     LIBRARY.rd_kafka_poll(self._client, _WAIT_MS)
                     continue
+                if refusal.args[0].fatal():
+                    raise
                 topic = messages.topics[messages.topic[row]]
                 why = f"a record for {topic} is refused: {refusal.args[0].str()}"
                 raise OutputError(why) from refusal
@@ -94,7 +97,12 @@ class Producer:
             handle, partition, COPIED, value, len(value), key, len(key), None
         )
         if sent:
-            raise refused(LIBRARY.rd_kafka_last_error())
+            code = LIBRARY.rd_kafka_last_error()
+            text = ctypes.create_string_buffer(TEXT_SIZE)
+            if code == KafkaError._FATAL:
+                # The error before it says why no message is taken any more.
+                code = LIBRARY.rd_kafka_fatal_error(self._client, text, TEXT_SIZE)
+            raise refused(code, text.value)
 
     def flush(self, seconds: float) -> int:
         """Wait for acknowledgements; how many are missing."""

@@ -18,23 +18,13 @@ from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
-from spark_cep.pipeline.state.group_format import WRITTEN_IN, check_written
+from spark_cep.pipeline.state.group_format import GROUP, WRITTEN_IN, check_written
 from spark_cep.pipeline.state.group_values import check_values
 
 #: Makes the matcher of a partitioning.
 MakeMatcher = Callable[[Partitioning, RecordTypes], KeysMatcher]
 #: Bytes of entries that wait to be written together.
 _MOST_UNWRITTEN = 1 << 20
-
-
-class GroupValue(Protocol):
-    """The value of the key group that is at work, as Spark's value state has it: a row of one."""
-
-    def get(self) -> Sequence[bytes] | None:
-        """The row, if there is one."""
-
-    def update(self, row: tuple[bytes], /) -> None:
-        """Replace it."""
 
 
 class EntryMap(Protocol):
@@ -63,9 +53,9 @@ class GroupMatcher:
         self._unwritten: list[tuple[str, bytes | None]] = []
         self._unwritten_bytes = 0
 
-    def open(self, value: GroupValue, entries: EntryMap) -> None:
+    def open(self, entries: EntryMap) -> None:
         """Use this state, which is that of the key group that is at work."""
-        self.value, self.entries = value, entries
+        self.entries = entries
 
     def begin(self, number: int, batch: BatchInput, offsets_before: str) -> KeyGroup:
         """The key group as the batch finds it. ``offsets_before``: digest of the batch before.
@@ -83,10 +73,8 @@ class GroupMatcher:
 
     def stored(self, number: int, offsets_before: str) -> KeyGroup:
         """The key group as it is stored."""
-        began = perf_counter_ns()
-        row = self.value.get()
-        self.read_ns += perf_counter_ns() - began
-        stored = None if row is None else unpack(unsealed(bytes(row[0])))
+        (value,) = self.load([GROUP])
+        stored = None if value is None else unpack(unsealed(value))
         check_written(stored, number, offsets_before, self._options.key_groups)
         if stored is not None:
             check_values(stored)
@@ -95,18 +83,16 @@ class GroupMatcher:
     def run(self, group: KeyGroup, batch: BatchInput) -> Iterator[Outputs]:
         """Apply the batch; what is found, in pieces of bounded size."""
         yield from group.run(batch.events, batch.unkeyed, self.load, self._store)
-        self._write()
 
     def end(self, group: KeyGroup, offsets: str) -> None:
-        """Write the group's value. ``offsets``: digest of the batch."""
-        packed = sealed(pack({**group.packed(), WRITTEN_IN: offsets}))
-        began = perf_counter_ns()
-        self.value.update((packed,))
-        self.write_ns += perf_counter_ns() - began
+        """Write what is left, and the group's value. ``offsets``: digest of the batch."""
+        self._store(GROUP, sealed(pack({**group.packed(), WRITTEN_IN: offsets})))
+        self._write()
 
     def load(self, names: Sequence[str]) -> Sequence[bytes | None]:
         """The values of entries."""
-        self._write()
+        if self._unwritten:
+            self._write()
         began = perf_counter_ns()
         found = self.entries.get(names)
         self.read_ns += perf_counter_ns() - began

@@ -20,7 +20,7 @@ from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.result_rows import ResultRows
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.pipeline.match.batch_input import BatchInput
-from spark_cep.pipeline.match.group_matcher import EntryMap, GroupMatcher, GroupValue
+from spark_cep.pipeline.match.group_matcher import EntryMap, GroupMatcher
 from spark_cep.pipeline.match.latency import Ages
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets, ResultColumns
@@ -63,9 +63,9 @@ class MatchProcessor:
         rules = (each.rule for each in plan.plans)
         self._shadow = frozenset((rule.id, rule.version) for rule in rules if rule.shadow)
 
-    def open(self, group: GroupValue, entries: EntryMap) -> None:
+    def open(self, entries: EntryMap) -> None:
         """Use this state, which is that of the key group that is at work."""
-        self.groups.open(group, entries)
+        self.groups.open(entries)
 
     def process(
         self,

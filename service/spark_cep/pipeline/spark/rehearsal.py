@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_cep.pipeline.spark.forking.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.spark.private_api import spark_type
@@ -22,7 +22,6 @@ from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, REPORT_SCHEMA
 
 _ROUNDS: Final = 2
 _BATCHES: Final = 2
-_VALUE: Final = StructType([StructField("value", BinaryType())])
 _TEXT: Final = StructType([StructField("text", StringType())])
 
 
@@ -71,17 +70,14 @@ class _NoRecords(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class _Remember(StatefulProcessor):
-    """Keeps a packet as a value and as an entry of a map."""
+    """Keeps an entry of a map."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._value = handle.getValueState("group", _VALUE)
         self._map = handle.getMapState("entries", _TEXT, _TEXT)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802, N803
         for frame in rows:
-            self._value.get()
             self._map.containsKey(("key",))
-            self._value.update((frame["packet"].iloc[0],))
             self._map.updateValue(("key",), ("value",))
             yield frame[["packet"]].set_axis(REPORT_SCHEMA.names, axis=1)
 
@@ -96,10 +92,9 @@ def rehearse(spark: SparkSession, folder: Path) -> None:
     checkpoint = folder / "checkpoint"
     for _ in range(_ROUNDS):
         _run(spark, checkpoint)
-    for variable, value in (("group", "value.value"), ("entries", "user_map_value.text")):
-        state = spark.read.format("statestore").options(path=str(checkpoint), stateVarName=variable)
-        of_label = state.load().where(F.col("key.label").bitwiseAND(1) == 1)
-        of_label.select(F.col(value).alias("value")).collect()
+    state = spark.read.format("statestore").options(path=str(checkpoint), stateVarName="entries")
+    of_label = state.load().where(F.col("key.label").bitwiseAND(1) == 1)
+    of_label.select(F.col("user_map_value.text").alias("value")).collect()
 
 
 def _run(spark: SparkSession, checkpoint: Path) -> None:

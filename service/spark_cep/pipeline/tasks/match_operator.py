@@ -1,10 +1,10 @@
 """The matcher as a stateful Spark operator.
 
-The grouping key is the label of a key group, whose state is
-
-* ``group`` (one value): clock, numbers of topics, meanings of bits and columns, which entries there
-  are and when each is next due, and how many partial matches live per rule;
-* ``entries`` (a map): the entries (:mod:`spark_cep.pipeline.state.entries`).
+The grouping key is the label of a key group, whose state is a map of entries: ``group`` has clock,
+numbers of topics, meanings of bits and columns, which other entries there are and when each is next
+due, and how many partial matches live per rule; the others are those of
+:mod:`spark_cep.pipeline.state.entries`. A second state variable would take Spark some milliseconds
+of each task.
 
 When a query starts, Spark asks the operator for its state in a process made for that, which must
 load it first: this module imports little, and what the matcher is made of stays pickled until
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, StructField, StructType
 
 from spark_cep.errors import StateError
 from spark_cep.pipeline.spark.memory import memory_of_task
@@ -31,13 +31,11 @@ from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
 from spark_cep.pipeline.wire.fragments import whole
 
 if TYPE_CHECKING:
+    from spark_cep.pipeline.deliver.delivery_process import WritesTask
     from spark_cep.pipeline.deliver.output import Delivery
-    from spark_cep.pipeline.deliver.task_output import TaskOutput
     from spark_cep.pipeline.match.match import Matching, MatchProcessor
     from spark_cep.pipeline.wire.reports import ProcessMemory
     from spark_cep.pipeline.wire.task_properties import TaskProperties
-
-_VALUE = StructType([StructField("value", BinaryType())])
 
 
 class MatchOperator(StatefulProcessor):
@@ -51,7 +49,6 @@ class MatchOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
-        self._group_state = handle.getValueState("group", _VALUE)
         self._entry_state = PipelinedMap(handle, "entries")
 
     def handleInputRows(  # noqa: N802  Spark's name
@@ -99,15 +96,15 @@ class MatchOperator(StatefulProcessor):
             )
 
     def _begun(self) -> _Task:
+        from spark_cep.pipeline.deliver.delivery_process import task_output
         from spark_cep.pipeline.deliver.output import WrittenBatch
-        from spark_cep.pipeline.deliver.task_output import TaskOutput
 
         spark = TaskContext.get()
         assert spark is not None
         properties = properties_of_task()
-        matching, delivery = cast("tuple[Matching, Delivery]", unpickled(self._pickled))
-        matcher = matching.processor(properties.rules)
-        matcher.open(self._group_state, self._entry_state)
+        matching, delivery = _unpickled(self._pickled)
+        matcher = _matcher(self._pickled, properties.rules)
+        matcher.open(self._entry_state)
         partition = spark.partitionId()
         # Each batch has packets for each key group.
         groups = set(range(partition, matching.options.key_groups, self._partitions))
@@ -115,8 +112,19 @@ class MatchOperator(StatefulProcessor):
             properties.query, properties.batch, properties.known_schemas, properties.offsets
         )
         again = properties.first or spark.attemptNumber() > 0
-        output = TaskOutput(delivery, partition, batch, again=again)
+        output = task_output(delivery, partition, batch, again=again)
         return _Task(properties, matcher, output, groups)
+
+
+@lru_cache(maxsize=1)
+def _unpickled(made: bytes) -> tuple[Matching, Delivery]:
+    return cast("tuple[Matching, Delivery]", unpickled(made))
+
+
+@lru_cache(maxsize=1)
+def _matcher(made: bytes, rules: str) -> MatchProcessor:
+    """The matcher of a batch's rules, which holds nothing of a task."""
+    return _unpickled(made)[0].processor(rules)
 
 
 @dataclass(slots=True)
@@ -126,6 +134,6 @@ class _Task:
 
     properties: TaskProperties
     matcher: MatchProcessor
-    output: TaskOutput
+    output: WritesTask
     left: set[int]
     reports: list[bytes] = field(default_factory=list)

@@ -49,8 +49,8 @@ def fence_earlier_runs(
             if before is not None:
                 own = replace(before, run=delivery.run, writer="")
             try:
-                producers[partition].begin_transaction()
-                delivery.commit(producers[partition], partition, own)
+                delivery.begin(producers[partition], partition, own)
+                delivery.commit(producers[partition])
             except KafkaException as error:
                 reason = error.args[0]
                 message = f"state partition {partition} cannot be taken over: {reason.str()}"

@@ -8,20 +8,16 @@ finds those of one key.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_cep.config import Settings
-from spark_cep.pipeline.driver.commands.state_report import (
-    committed_state,
-    key_group_of_label,
-    state_variable,
-)
+from spark_cep.pipeline.driver.commands.state_report import committed_state, stored_entries
 from spark_cep.pipeline.state.ascii_values import bytes_of
 from spark_cep.pipeline.state.entries import CHANGES
+from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.pipeline.state.stored_group import HeldPartial, StoredGroup
 
 _MOST_BUCKETS: Final = 64
@@ -50,22 +46,19 @@ def read_open(
         assert batch is not None
         if before is not None and before.batch == batch:
             return before
-        variable = partial(state_variable, spark, location, batch)
-        number = key_group_of_label().alias("number")
-        name = F.col("user_map_key.name").alias("name")
-        entries = variable("entries").select(number, name, F.col("user_map_value.value"))
-        rows = entries.where(F.col("name").rlike(_BASE)).limit(_MOST_BUCKETS + 1)
-        bases = [(row.number, row.name, bytes_of(row.value)) for row in rows.collect()]
+        entries = stored_entries(spark, location, batch)
+        number, name = F.col("key_group"), F.col("name")
+        rows = entries.where(name.rlike(_BASE)).limit(_MOST_BUCKETS + 1)
+        bases = [(row.key_group, row.name, bytes_of(row.value)) for row in rows.collect()]
         bases, is_all = bases[:_MOST_BUCKETS], len(bases) <= _MOST_BUCKETS
-        named = F.col("name").isin([each + CHANGES for _, each, _ in bases])
+        named = name.isin([GROUP, *(each + CHANGES for _, each, _ in bases)])
+        wanted = number.isin(sorted({each for each, *_ in bases}))
         beside = {
-            (row.number, row.name): bytes_of(row.value)
-            for row in entries.where(named & F.col("number").isin([n for n, *_ in bases])).collect()
+            (row.key_group, row.name): bytes_of(row.value)
+            for row in entries.where(named & wanted).collect()
         }
-        values = variable("group").select(number, F.col("value.value").alias("state"))
-        wanted = F.col("number").isin(sorted({each for each, *_ in bases}))
         groups = {
-            row.number: StoredGroup(bytes(row.state)) for row in values.where(wanted).collect()
+            each: StoredGroup(value) for (each, name), value in beside.items() if name == GROUP
         }
         found: list[tuple[str | None, HeldPartial]] = []
         for of_group, base_name, base in bases:

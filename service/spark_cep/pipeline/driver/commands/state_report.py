@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from spark_cep.pipeline.spark.session import spark_session
 from spark_cep.pipeline.state.ascii_values import bytes_of
 from spark_cep.pipeline.state.buckets import possible_buckets
 from spark_cep.pipeline.state.entries import CHANGES, PREFIX_LENGTH, base_name
+from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.pipeline.state.key_group_labels import MASK
 from spark_cep.pipeline.state.stored_group import RuleHeld, StoredGroup, earlier
 
@@ -131,25 +131,18 @@ def read_key(settings: Settings, key: str | None, spark: Callable[[], SparkSessi
     number, buckets = key_group(key, settings.state.key_groups), possible_buckets(key)
     with committed_state(settings, spark()) as (session, location, position):
         assert position.committed is not None
-        variable = partial(state_variable, session, location, position.committed)
-        of_group = key_group_of_label() == number
-        nothing, name = F.lit(None), F.col("user_map_key.name")
-        groups = variable("group").where(of_group)
-        entries = variable("entries").where(of_group & _is_of(name, buckets))
+        wanted = _is_of(F.col("name"), buckets) | (F.col("name") == GROUP)
+        entries = stored_entries(session, location, position.committed)
         # One query: the first one, and the first look at the state, take most of the time.
-        rows = (
-            groups.select(nothing.alias("name"), F.col("value.value"), nothing.alias("bucket"))
-            .union(entries.select(name, nothing, F.col("user_map_value.value")))
-            .collect()
-        )
-        states = [row.value for row in rows if row.name is None]
+        rows = entries.where((F.col("key_group") == number) & wanted).collect()
+        states = [row.value for row in rows if row.name == GROUP]
         if not states:
             raise StateError(f"{location}: the state is empty")
-        group = StoredGroup(bytes(states[0]))
+        group = StoredGroup(bytes_of(states[0]))
         bases = group.buckets_of(key)
         names = {each for base in bases for each in (base, base + CHANGES)}
         stored = {
-            row.name: group.check(number, row.name, bytes_of(row.bucket))
+            row.name: group.check(number, row.name, bytes_of(row.value))
             for row in rows
             if row.name in names
         }
@@ -191,33 +184,38 @@ def committed_state(
             session.stop()
 
 
-def key_group_of_label() -> Column:
-    """The key group of a column ``label``. No text, also of a type: Spark's parser takes half a
-    second to load."""
-    return F.col("label").bitwiseAND(MASK)
+def key_group_of(label: Column) -> Column:
+    """The key group of a label. No text, also of a type: Spark's parser takes half a second to
+    load."""
+    return label.bitwiseAND(MASK)
 
 
 def stored_watermark(spark: SparkSession, location: str, batch: int) -> int:
     """The watermark at the end of a committed batch, in milliseconds; all key groups have the same.
     Raises as :func:`read_state`."""
-    state = F.col("value.value").alias("state")
-    group = state_variable(spark, location, batch, "group").select(state)
-    found = group.first()
+    entries = stored_entries(spark, location, batch)
+    found = entries.where(F.col("name") == GROUP).first()
     if found is None:
         raise StateError(f"{location}: the state is empty")
-    return StoredGroup(bytes(found.state)).watermark
+    return StoredGroup(bytes_of(found.value)).watermark
 
 
-def state_variable(spark: SparkSession, location: str, batch: int, name: str) -> DataFrame:
-    """A state variable as it was at the end of a batch."""
-    options = {"path": location, "stateVarName": name, "batchId": str(batch)}
+def stored_entries(spark: SparkSession, location: str, batch: int) -> DataFrame:
+    """The entries of all key groups as they were at the end of a batch: ``key_group``,
+    ``partition_id``, ``name``, ``value``. Raises StateError when they are of another job."""
+    options = {"path": location, "stateVarName": "entries", "batchId": str(batch)}
     state = spark.read.format("statestore").options(**options).load()
     if "label" not in state.select("key.*").columns:
         raise StateError(
             f"{location} is of another job or of another version of the service:"
             " read it with the version that wrote it"
         )
-    return state.withColumn("label", F.col("key.label"))
+    return state.select(
+        key_group_of(F.col("key.label")).alias("key_group"),
+        F.col("partition_id"),
+        F.col("user_map_key.name").alias("name"),
+        F.col("user_map_value.value").alias("value"),
+    )
 
 
 def _read(spark: SparkSession, location: str, position: Position, key: str | None) -> StateReport:
@@ -226,32 +224,27 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_BYTES_TOGETHER))
 
     assert position.committed is not None
-    variable = partial(state_variable, spark, location, position.committed)
-    groups = variable("group").select(
-        key_group_of_label().alias("key_group"),
-        "partition_id",
-        F.col("value.value").alias("state"),
+    entries = stored_entries(spark, location, position.committed)
+    is_group, beside = F.col("name") == GROUP, F.col("name").endswith(CHANGES)
+    groups = entries.where(is_group).select(
+        "key_group", "partition_id", F.col("value").alias("state")
     )
-    entries = variable("entries").select(
-        key_group_of_label().alias("key_group"),
-        F.col("user_map_key.name").alias("name"),
-        F.col("user_map_value.value").alias("bucket"),
-    )
-    beside = F.col("name").endswith(CHANGES)
     changes = entries.where(beside).select(
         "key_group",
         F.expr(f"left(name, length(name) - {len(CHANGES)})").alias("name"),
-        F.col("bucket").alias("changes"),
+        F.col("value").alias("changes"),
     )
     buckets = (
-        entries.where(~beside)
+        entries.where(~(beside | is_group))
+        .select("key_group", "name", F.col("value").alias("bucket"))
         .join(changes, ["key_group", "name"], "left")
-        .join(groups, "key_group")
+        .join(groups.drop("partition_id"), "key_group")
     )
     stored = {row.key_group: row for row in groups.collect()}
     if not stored:
         raise StateError(f"{location}: the state is empty")
-    decoded = {number: StoredGroup(bytes(row.state)) for number, row in stored.items()}
+    values = {number: bytes_of(row.state) for number, row in stored.items()}
+    decoded = {number: StoredGroup(value) for number, value in values.items()}
     lines = buckets.mapInArrow(_BucketReader(key), "line BINARY").collect()
     first = decoded[min(decoded)]
     report = StateReport(
@@ -268,7 +261,7 @@ def _read(spark: SparkSession, location: str, position: Position, key: str | Non
         buckets=[],
         of_key=None if key is None else [],
     )
-    sizes = {number: Size(len(row.state)) for number, row in stored.items()}
+    sizes = {number: Size(len(value)) for number, value in values.items()}
     rules = {
         rule.fingerprint: RuleReport(rule.id, rule.version)
         for group in decoded.values()
@@ -311,7 +304,7 @@ class _BucketReader:
             rows = batch.to_pylist()
             # A group's value knows all its entries, of which there may be many.
             groups = {row["key_group"]: row["state"] for row in rows}
-            known = {number: StoredGroup(state) for number, state in groups.items()}
+            known = {number: StoredGroup(bytes_of(state)) for number, state in groups.items()}
             lines = [self._line(known[row["key_group"]], row) for row in rows]
             yield pa.RecordBatch.from_pydict({"line": pa.array(lines, pa.binary())})
 

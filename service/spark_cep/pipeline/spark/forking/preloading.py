@@ -27,8 +27,8 @@ SPARKS_MODULES: Final = (
 _LOADED: Final = (
     "pandas",
     "pyarrow.dataset",
+    "spark_cep.pipeline.deliver.delivery_process",
     "spark_cep.pipeline.deliver.exactly_once",
-    "spark_cep.pipeline.deliver.task_output",
     "spark_cep.pipeline.match.match",
     "spark_cep.pipeline.tasks.match_operator",
     "spark_cep.pipeline.tasks.pack_batch",

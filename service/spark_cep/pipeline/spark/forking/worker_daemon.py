@@ -45,6 +45,7 @@ def leave_signals_as_they_are() -> None:
 if __name__ == "__main__":
     leave_signals_as_they_are()
     become_worker()
+    import_module("spark_cep.pipeline.deliver.delivery_process").start()
     daemon = import_module("pyspark.daemon")
     daemon.worker = ends_when_disconnected(daemon.worker)  # type: ignore[attr-defined]
     daemon.manager()
