@@ -9,7 +9,7 @@ import string
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -67,7 +67,7 @@ def run(options: Options, screen: Screen, interruption: Interruption) -> int:
         with _own_folder(options.folder):
             code = _guarded(options, screen, interruption)
             if code != 1 and not options.keep:
-                shutil.rmtree(options.folder)
+                _remove(options.folder)
     except SparkCepError as error:
         screen.error(f"error: {error}")
         return 1
@@ -369,6 +369,14 @@ def _own_folder(folder: Path) -> Iterator[None]:
             raise StartError(f"another demo is running in {folder}") from None
         _wipe(folder)
         yield
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder; the live page's Spark, which ends by then, may remove files of its own at
+    the same time."""
+    while folder.exists():
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder)
 
 
 def _wipe(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from rich.console import Console
 from examples.demo.expected import expected
 from examples.demo.interruption import InterruptedDemo, Interruption
 from examples.demo.metrics import Progress
-from examples.demo.run import Options, _keep, _verdict, commands_to_try, run
+from examples.demo.run import Options, _keep, _remove, _verdict, commands_to_try, run
 from examples.demo.screen import Screen
 from examples.demo.summary import Result
 from spark_cep.cli.main import app
@@ -104,6 +105,25 @@ def _answer(demo: Running, address: str) -> str:
         except httpx.ConnectError:
             time.sleep(0.1)
     pytest.fail(f"the demo ended before its page answered:\n{demo.output}")
+
+
+def test_another_process_removes_files_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is gone when it is to be removed does not end the demo with an error."""
+    folder = tmp_path / "demo"
+    (folder / "tmp" / "blocks").mkdir(parents=True)
+    remove, before = shutil.rmtree, []
+
+    def raced(path: Path) -> None:
+        if not before:
+            before.append(path)
+            (folder / "tmp" / "blocks").rmdir()
+            raise FileNotFoundError(path)
+        remove(path)
+
+    monkeypatch.setattr(shutil, "rmtree", raced)
+    _remove(folder)
+    assert before == [folder]
+    assert not folder.exists()
 
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")

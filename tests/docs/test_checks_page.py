@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from spark_cep.cli.exit_codes import ExitCode
+from spark_cep.cli.main import app
 from spark_cep.codecs.avro.reader_schemas import record_names
 from spark_cep.codecs.avro.schema import parse
 from spark_cep.pattern.check_codes import Code
@@ -17,8 +20,14 @@ from spark_cep.pattern.document.loading import examine_rules, examine_sql_file
 from spark_cep.pattern.type_check import type_check, type_warnings
 from spark_cep.pattern.types import record_type
 
-PAGE = (Path(__file__).parents[2] / "docs" / "checks.md").read_text("utf-8")
+PROJECT = Path(__file__).parents[2]
+PAGE = (PROJECT / "docs" / "checks.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^### (\S+)\n(.*?)(?=^###? |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+_ERRORS = re.compile(
+    r"^\$ cat (fast-logins\.yaml)\n(.*?)^\$ spark-cep (check .*?)\n(.*?)^```$.*?"
+    r"^\$ spark-cep (check .*?)\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 _EXAMPLE = re.compile(r"^```(yaml|sql)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -61,3 +70,21 @@ def test_an_example(code: Code) -> None:
         # These two leave what they would allow.
         assert set(found) == {code.value}
     assert codes(right[0], right[1], schema) == []
+
+
+def test_the_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule with three errors is refused as the page shows; then the one with a wrong column."""
+    found = _ERRORS.search((PROJECT / "docs" / "checks" / "run.md").read_text("utf-8"))
+    assert found
+    file, wrong, command, shown, typed, with_schema = found.groups()
+    monkeypatch.chdir(tmp_path)
+    schema = PROJECT / "examples" / "demo" / "schemas" / "login-event-3.avsc"
+    Path(schema.name).write_text(schema.read_text("utf-8"), "utf-8")
+    lines = wrong.replace("folowed_by", "followed_by").replace("fial", "fail").splitlines()
+    lines[4] = lines[4].replace("event_type", "event_typ")
+    right = "\n".join(f"{line} minutes" if line == "within: 10" else line for line in lines)
+    for rule, arguments, errors in ((wrong, command, shown), (right, typed, with_schema)):
+        Path(file).write_text(rule, "utf-8")
+        result = CliRunner().invoke(app, arguments.split(), env={"COLUMNS": "200"})
+        assert result.exit_code == ExitCode.RULES
+        assert result.stderr == errors

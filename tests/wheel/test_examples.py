@@ -19,6 +19,7 @@ pytestmark = pytest.mark.wheel
 PAGES: dict[Path, dict[str, Path | None]] = {
     README: {"examples/rules/brute-force.yaml": ROOT / "examples/rules/brute-force.yaml"},
     DOCS / "python.md": {},
+    DOCS / "test-kit.md": {"rules/brute-force.yaml": None},
     DOCS / "match-recognize.md": {"brute-force.sql": None},
 }
 
@@ -37,7 +38,9 @@ def test_python_examples(page: Path, environment: Environment) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         if file is None:
             (rule,) = [
-                text for text in blocks(page, "sql") if text.startswith("-- id: brute-force")
+                text
+                for text in blocks(page, target.suffix.removeprefix("."))
+                if text.startswith(("-- id: brute-force", "id: brute-force"))
             ]
             target.write_text(rule, "utf-8")
         else:

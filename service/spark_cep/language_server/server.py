@@ -65,7 +65,7 @@ class RuleServer(LanguageServer):
             read = await asyncio.to_thread(self._read_config, self._config)
             self._surroundings.of_config = read
         except SparkCepError as error:
-            message = f"{NAME}: columns and types are not checked: {error}"
+            message = f"{NAME}: the schemas of {self._config} cannot be read: {error}"
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
         for uri in self.workspace.text_documents:
             self.look_soon(uri)

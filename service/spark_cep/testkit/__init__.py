@@ -13,8 +13,8 @@
         kit.advance("1 minute")
         assert [match.key for match in kit.matches] == ["ann"], kit.explain()
 
-The rules are read, checked, compiled and run by the code that the service runs; ``docs/python.md``
-says what differs.
+The rules are read, checked, compiled and run by the code that the service runs;
+``docs/test-kit.md`` says what differs.
 """
 
 from spark_cep.testkit.results import (
