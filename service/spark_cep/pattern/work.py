@@ -23,5 +23,9 @@ THREAD: Final = 4
 TOTAL: Final = 2
 """Steps of one more value in an aggregate of a rule in SQL."""
 
-FOLD: Final = 100
-"""Steps of one more row in what Python computes of the rows of a thread in a rule in SQL."""
+FOLD: Final = 20
+"""Steps of one more row in what Python makes of the rows of a thread in a rule in SQL, all of them
+at once."""
+
+FOLD_CALL: Final = 400
+"""The same of an aggregate of an expression, which Python computes of each row."""

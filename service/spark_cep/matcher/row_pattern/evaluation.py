@@ -50,9 +50,9 @@ class PartitionRows(Protocol):
 class ColumnValues(Protocol):
     """The values of a column at some rows, in order."""
 
-    def __call__(self, column: int, *, different: bool) -> list[Any]:
-        """Those of the column at this place. ``different``: of values that are there more than
-        once, only the first may be given."""
+    def __call__(self, column: int, *, different: bool, most: int | None) -> list[Any]:
+        """Those of the column at this place, at the first rows where there are more than ``most``.
+        ``different``: of values that are there more than once, only the first may be given."""
         ...
 
 
@@ -286,7 +286,8 @@ class Binder:
         ]
 
         def add_all(accumulator: Accumulator, places: I64, read: ColumnValues) -> Accumulator:
-            columns = [read(each, different=function.different) for each in plain]
+            different, most = function.different, function.most
+            columns = [read(each, different=different, most=most) for each in plain]
             given = columns[0] if len(plain) == 1 else [*zip(*columns, strict=True)]
             if not plain:
                 given = [()] * len(places)

@@ -36,9 +36,9 @@ class KeyRows:
         assert fold.add_all is not None
         at = self._at[numbers - self._base]
 
-        def read(column: int, *, different: bool) -> list[Any]:
+        def read(column: int, *, different: bool, most: int | None) -> list[Any]:
             values, kind = self._columns[column], self._slots[column].kind
-            return (_different if different else values_at)(values, kind, at)
+            return (_different if different else values_at)(values, kind, at[:most])
 
         return fold.add_all(folded, numbers - start, read)
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import NONE, Table
+from spark_cep.columns.vectors import Flags
 from spark_cep.matcher.row_pattern.evaluation import MeasureResults, RowFold, Running, View
 from spark_cep.matcher.row_pattern.key_rows import KeyRows
 from spark_cep.matcher.row_pattern.loops import tables
@@ -83,7 +85,7 @@ class KeptFolds:
         path = np.concatenate(parts)[::-1]
         path = path[nodes["label"][path] != tables.EDGE]
         numbers = np.arange(row + 1 - len(path), row + 1)
-        wanted = np.isin(nodes["label"][path], list(fold.of))
+        wanted = _inside(nodes["label"][path], fold)
         path, numbers = path[wanted], numbers[wanted]
         if fold.add_all is not None:
             return view.state.folded(fold, found, view.start, numbers)
@@ -129,6 +131,13 @@ class KeptFolds:
         kept[~np.isin(kept, list(used))] = 0
         self._folds = {number: self._folds[number] for number in used if number in self._folds}
         self._most = 2 * len(used) + _ROOM
+
+
+def _inside(labels: NDArray[Any], fold: RowFold) -> Flags:
+    """Return whether rows of these variables are among those of a fold."""
+    inside = np.zeros(1 + max(int(labels.max(initial=0)), *fold.of, 0), bool)
+    inside[list(fold.of)] = True
+    return inside[labels]
 
 
 @dataclass(slots=True)
@@ -186,9 +195,8 @@ class MatchView(View):
             running = known[fold.number] = Running(fold.start())
         if fold.add_all is None or end - running.end <= _ONE_BY_ONE:
             return View.folded(self, fold, end)
-        places = running.end + np.flatnonzero(
-            np.isin(self.labels[running.end : end], list(fold.of))
-        )
+        labels = np.array(self.labels[running.end : end], np.int64)
+        places = running.end + np.flatnonzero(_inside(labels, fold))
         running.folded = self.state.folded(fold, running.folded, self.start, self.start + places)
         running.end = end
         return running.folded

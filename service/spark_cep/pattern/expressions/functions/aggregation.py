@@ -74,13 +74,15 @@ class _Copied:
 class Aggregate:
     """One function over events, or over a match's rows. What ``start`` makes is given what its
     arguments are on each of them, in order, a tuple of values for several arguments; NULL only
-    where ``takes_nulls``. ``different``: a value that it was given before changes nothing."""
+    where ``takes_nulls``. ``different``: a value that it was given before changes nothing;
+    ``most``: values behind so many change nothing."""
 
     result: Callable[..., SqlType | str]
     start: Callable[[], Accumulator]
     arguments: int = 1
     takes_nulls: bool = False
     different: bool = False
+    most: int | None = None
 
 
 def aggregate(look_back: LookBack, values: Sequence[Any]) -> Any:
@@ -405,7 +407,10 @@ ROW_AGGREGATES: dict[str, Aggregate] = {
     **{name: row for name, row in AGGREGATES.items() if name != "COLLECT"},
     # As in standard SQL, and unlike COLLECT_LIST: NULLs are kept, and of no rows it is NULL.
     "ARRAY_AGG": Aggregate(
-        ArrayType, partial(_Collection, MAX_COLLECTED, empty=False), takes_nulls=True
+        ArrayType,
+        partial(_Collection, MAX_COLLECTED, empty=False),
+        takes_nulls=True,
+        most=MAX_COLLECTED,
     ),
     "ANY_VALUE": Aggregate(
         lambda kind: kind, partial(_Fold, lambda first, _: first), different=True
