@@ -137,7 +137,7 @@ def _inside(labels: NDArray[Any], fold: RowFold) -> Flags:
     """Return whether rows of these variables are among those of a fold."""
     inside = np.zeros(1 + max(int(labels.max(initial=0)), *fold.of, 0), bool)
     inside[list(fold.of)] = True
-    return inside[labels]
+    return np.asarray(inside[labels], np.bool_)
 
 
 @dataclass(slots=True)
