@@ -55,6 +55,14 @@ def test_numbers_of_texts(
     assert {texts.text(number): number for number in numbers.values()} == numbers
 
 
+@settings(max_examples=100, derandomize=True, database=None)
+@given(st.lists(WORDS, max_size=8))
+def test_different_texts(texts: list[str]) -> None:
+    """Each once, in the order in which they come first."""
+    column = Bytes.of([text.encode() for text in texts])
+    assert TextSet(column).different() == [*dict.fromkeys(texts)]
+
+
 def _colliding(count: int) -> list[bytes]:
     """Distinct texts of 16 bytes that have the same XXH64: the second half of each takes back what
     the first one makes of the hash."""

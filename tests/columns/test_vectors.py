@@ -22,6 +22,7 @@ from spark_cep.columns.vectors import (
     nulls_like,
     nulls_of,
     reader,
+    values_at,
     vector,
 )
 from spark_cep.pattern.types import (
@@ -127,6 +128,10 @@ def test_rows_taken_and_parts_together(kind: SqlType | None, data: st.DataObject
         wanted += [*(values[row] for row in rows), *values[cut], None]
     whole = concatenated(parts)
     assert values_of(whole, kind) == wanted
+    places = st.integers(0, len(wanted) - 1)
+    rows = data.draw(st.lists(places, max_size=6))
+    found = values_at(whole, kind, np.array(rows, np.int64))
+    assert list(map(_told, found)) == [_told(wanted[row]) for row in rows]
     packed = written(whole)
     assert packed == written(vector(wanted, kind, "x"))
     assert values_of(read(packed), kind) == wanted

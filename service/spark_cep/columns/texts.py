@@ -86,6 +86,10 @@ class TextSet:
     def __len__(self) -> int:
         return self._count
 
+    def different(self) -> list[str]:
+        """The texts, in the order in which they come first."""
+        return [_bytes_at(self.texts.data, place).decode() for place in self.firsts.tolist()]
+
     def find(self, column: Bytes) -> I64:
         """The number of each value of a column; ``NONE`` where it is none of them."""
         found = np.empty(len(column), np.int64)

@@ -208,14 +208,55 @@ def reader(column: Vector, kind: SqlType | None) -> Callable[[int], Any]:
         return column.values.__getitem__
     nulls = column.nulls
     if isinstance(column, Bytes):
-        text = column.value
-        return lambda row: None if nulls[row] else _decoded(text(row) or b"")
+        return _text_reader(column)
     values = column.values
     if values.dtype == np.float64:
         return lambda row: None if nulls[row] else float(values[row])
     assert kind is not None
     convert = from_whole(kind)
     return lambda row: None if nulls[row] else convert(int(values[row]))
+
+
+def _text_reader(column: Bytes) -> Callable[[int], str | None]:
+    places, nulls, data = column.places, column.nulls, column.data
+
+    def read(row: int) -> str | None:
+        if nulls[row]:
+            return None
+        place = int(places[row])
+        start = place >> LENGTH_BITS
+        return _decoded(data[start : start + (place & LENGTH_MASK)].tobytes())
+
+    return read
+
+
+def values_at(column: Vector, kind: SqlType | None, rows: I64) -> list[Any]:
+    """The Python values of some rows: those of :func:`reader`, of many rows in less time."""
+    if isinstance(column, Objects):
+        return column.take(rows).values
+    part = column.take(rows)
+    if isinstance(part, Bytes):
+        found: list[Any] = _texts(part)
+    elif part.values.dtype == np.float64:
+        found = part.values.tolist()
+    else:
+        assert kind is not None
+        convert = from_whole(kind)
+        found = part.values.tolist() if convert is int else [*map(convert, part.values.tolist())]
+    for row in np.flatnonzero(part.nulls).tolist():
+        found[row] = None
+    return found
+
+
+def _texts(column: Bytes) -> list[str]:
+    """All texts; that of NULL is empty."""
+    column = column.compacted()
+    whole = _decoded(column.data.tobytes())
+    if len(whole) == len(column.data):
+        ends = np.cumsum(column.lengths).tolist()
+        return [whole[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    read = _text_reader(column)
+    return [read(row) or "" for row in range(len(column))]
 
 
 def _decoded(text: bytes) -> str:

@@ -23,5 +23,9 @@ THREAD: Final = 4
 TOTAL: Final = 2
 """Steps of one more value in an aggregate of a rule in SQL."""
 
-FOLD: Final = 100
-"""Steps of one more row in what Python computes of the rows of a thread in a rule in SQL."""
+FOLD: Final = 40
+"""Steps of one more row in what Python makes of the rows of a thread in a rule in SQL: 10 for that,
+of all rows at once, and 30 to read and write the row with the state of the key."""
+
+FOLD_CALL: Final = 400
+"""The same of an aggregate of an expression, which Python computes of each row."""

@@ -87,7 +87,7 @@ Work of one row
   limit         5,000,000 steps of some 10 ns; beyond it the attempt is given up
   open attempt  at most 4 instructions, 4 steps each, and conditions
   conditions    a step for each operation and value kept, 1,000 for a call of Python
-  grows with    the rows that each thread has taken: 2 steps or more for what look-backs keep of them, 100 for what Python makes of them
+  grows with    the rows that each thread has taken: 2 steps or more for what look-backs keep of them, 40 for what Python makes of them, 400 where it computes an expression of each
                 the rows behind the start of an attempt that ends: 16 steps each
 
 Warnings

@@ -20,8 +20,10 @@ from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.errors import StateError
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern import matcher as compiled_matcher
+from spark_cep.matcher.row_pattern import thread_views
 from spark_cep.matcher.row_pattern.calls import RowPatternCalls
 from spark_cep.matcher.row_pattern.found import RunFindings
+from spark_cep.matcher.row_pattern.key_rows import KeyRows
 from spark_cep.matcher.row_pattern.loops import found_loops, key_loop
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.model import Coordinates, Event
@@ -117,6 +119,11 @@ CONDITIONS = {
     "SUM(A.n + 1) > 2": True,
     "NEXT(s) > s": True,
     "MIN(U.s) = s": True,
+    "MAX(s) = s OR ARRAY_AGG(U.d)[0] > 0": True,
+    "COUNT(DISTINCT d) + COUNT(DISTINCT A.c) > 2": True,
+    "MAX_BY(A.s, A.d) = s OR BOOL_OR(U.b)": True,
+    "MIN_BY(CLASSIFIER(), s) = 'A'": True,
+    "CONCAT(FIRST(A.s, 1), LAST(B.t, 1)) > s": True,
 }
 PATTERNS = [
     "A B+ C",
@@ -141,6 +148,10 @@ _MEASURES = (
     "SUM(n)",
     "B.at",
     "NEXT(A.b, {ahead})",
+    "FINAL COUNT(DISTINCT U.s)",
+    "MAX(s)",
+    "FINAL ARRAY_AGG(A.c)",
+    "MAX_BY(A.t, A.d)",
 )
 MEASURES = "MEASURES " + ", ".join(f"{m} AS m{number}" for number, m in enumerate(_MEASURES))
 ROWS = [
@@ -235,11 +246,23 @@ def plans(draw: st.DrawFn) -> RowPatternPlan:
 @pytest.mark.slow
 @settings(max_examples=100)
 @given(plans(), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), VALUES), max_size=20),
-       st.data())  # fmt: skip
+       st.data(), st.sampled_from([1, 2, 16]))  # fmt: skip
 def test_many_keys(
+    plan: RowPatternPlan,
+    drawn: list[tuple[int, int, dict[str, Any]]],
+    data: st.DataObject,
+    one_by_one: int,
+) -> None:
+    """Columns of all types, in batches of any size, with the state as objects in between; what
+    Python computes of rows, of all of them or of those beyond so many at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(thread_views, "_ONE_BY_ONE", one_by_one)
+        _compare(plan, drawn, data)
+
+
+def _compare(
     plan: RowPatternPlan, drawn: list[tuple[int, int, dict[str, Any]]], data: st.DataObject
 ) -> None:
-    """Columns of all types, in batches of any size, with the state as objects in between."""
     both, now = Both(plan), 0
     while drawn:
         count = data.draw(st.integers(1, len(drawn)))
@@ -303,6 +326,37 @@ def test_tables_grow(name: str, batch: int) -> None:
     while rows:
         both.advance(rows[:batch], len(values))
         del rows[:batch]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "COUNT(DISTINCT U.s) < 9",
+        "MAX(A.s) < 'x'",
+        "ARRAY_AGG(s)[0] = 'A'",
+        "MIN_BY(s, n) > ''",
+        "CONCAT(FIRST(A.s, 1), LAST(A.s)) <> 'x'",
+    ],
+)
+def test_a_batch_takes_the_rows_before_it_at_once(
+    condition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the rows of a long attempt, only the last are read one by one."""
+    read, real = 0, KeyRows.row
+
+    def counted(*given: Any) -> Any:
+        nonlocal read
+        read += 1
+        return real(*given)
+
+    monkeypatch.setattr(KeyRows, "row", counted)
+    pattern = "PATTERN (A+ B) SUBSET U = (A, B)"
+    both = Both(_plan(f"MEASURES n AS m {pattern} DEFINE A AS {condition}, B AS n < 0"))
+    values = [{"s": "ABé"[number % 3], "n": number % 5} for number in range(300)]
+    both.advance([(0, both.event(at, each)) for at, each in enumerate(values)], 300)
+    read = 0
+    both.advance([(0, both.event(301, values[0]))], 301)
+    assert 1 <= read <= 40
 
 
 @pytest.mark.parametrize("batch", [1, 500])

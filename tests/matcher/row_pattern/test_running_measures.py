@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern.calls import KeyRows
+from spark_cep.matcher.row_pattern import thread_views
 from spark_cep.matcher.row_pattern.evaluation import Binder, View
+from spark_cep.matcher.row_pattern.key_rows import KeyRows
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.functions.aggregation import MAX_COLLECTED, ROW_AGGREGATES
 from spark_cep.pattern.sql import load_query
@@ -85,9 +86,17 @@ VALUES = st.tuples(
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(st.lists(VALUES, max_size=12))
-def test_each_row_is_what_it_is_alone(given: list[tuple[int | None, float | None]]) -> None:
-    """As evaluated without what was found for the rows before."""
+@given(st.lists(VALUES, max_size=12), st.sampled_from([0, 3, 16]))
+def test_each_row_is_what_it_is_alone(
+    given: list[tuple[int | None, float | None]], one_by_one: int
+) -> None:
+    """As evaluated without what was found for the rows before, and a row at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(thread_views, "_ONE_BY_ONE", one_by_one)
+        _compare(given)
+
+
+def _compare(given: list[tuple[int | None, float | None]]) -> None:
     rows = _rows(PLAN, [*given, (-1, None)])
     binder = Binder(PLAN)
     measures = [binder.expression(each.expression) for each in PLAN.query.measures]

@@ -263,21 +263,21 @@ class RowPatternMatcher:
         view = View(state, start, found.labels, start, number, state.end, state.closed, remembered)
         if not length:
             if mode is not RowsPerMatch.OMIT_EMPTY:
-                yield self._output(view, 0)
+                yield self._output(state, view, 0)
         elif mode is RowsPerMatch.ONE_ROW:
-            last = self._output(view, length - 1)
+            last = self._output(state, view, length - 1)
             yield OutputRow(state.row(start), last.measures)
         else:
             pairs = zip(found.edges[::2], found.edges[1::2], strict=True)
             excluded = {at for begin, end in pairs for at in range(begin, end)}
             for at in range(length):
                 if at not in excluded:
-                    yield self._output(view, at)
+                    yield self._output(state, view, at)
 
-    def _output(self, view: View, place: int) -> OutputRow:
+    def _output(self, state: _Reads, view: View, place: int) -> OutputRow:
         view.current = view.start + place
         measures: tuple[Any, ...] = tuple(measure(view) for measure in self._measures)
-        return OutputRow(view.state.row(view.current), measures, place)
+        return OutputRow(state.row(view.current), measures, place)
 
 
 def _drop_threads(attempt: Attempt) -> None:

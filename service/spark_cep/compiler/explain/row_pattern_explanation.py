@@ -34,7 +34,7 @@ from spark_cep.pattern.sql.row_pattern import (
 )
 from spark_cep.pattern.sql.spelling import leaves_columns_open
 from spark_cep.pattern.tree import Rule
-from spark_cep.pattern.work import FOLD, ROW_CALL, THREAD
+from spark_cep.pattern.work import FOLD, FOLD_CALL, ROW_CALL, THREAD
 
 _TIMES = {(0, None): "any number of times", (1, None): "once or more", (0, 1): "once or not at all"}
 _TOGETHER = {
@@ -155,7 +155,8 @@ def _work(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
     values = (value for each in plan.query.defines.values() for value in each.row_values)
     if any(map(reads_rows_taken, values)):
         text = "the rows that each thread has taken: 2 steps or more for what look-backs keep of"
-        yield "grows with", f"{text} them, {FOLD} for what Python makes of them"
+        text += f" them, {FOLD} for what Python makes of them, {FOLD_CALL} where it computes an"
+        yield "grows with", f"{text} expression of each"
     span = width * THREAD
     text = f"the rows behind the start of an attempt that ends: {span:,} steps each"
     if most // span < rule.limits.events:

@@ -57,6 +57,12 @@ def _number(name: Any, names: list[Any]) -> int:
     return names.index(name)
 
 
+class RowColumns(NamedTuple):
+    """What conditions read of an event."""
+
+    columns: Sequence[Any]
+
+
 class SlotType(NamedTuple):
     """A column that travels with events: its name, and its type as far as schemas tell."""
 
@@ -157,11 +163,7 @@ class EventTable:
     def objects(self, names: Names, slots: Sequence[SlotType]) -> Callable[[int], Event]:
         """The function that gives one event; its bits, which are asked for only when it is applied,
         are 0."""
-        columns = self.columns or ()
-        readers = [reader(column, slot.kind) for column, slot in zip(columns, slots, strict=False)]
-        if self.columns is None:
-            readers = [_null] * len(slots)
-        payload = self.payload
+        readers, payload = self._readers(slots), self.payload
 
         def event(row: int) -> Event:
             at = Coordinates(
@@ -174,6 +176,17 @@ class EventTable:
             return Event(time, at, 0, values, original, kind, micros)
 
         return event
+
+    def row_columns(self, slots: Sequence[SlotType]) -> Callable[[int], RowColumns]:
+        """The function that gives the columns of one event."""
+        readers = self._readers(slots)
+        return lambda row: RowColumns(Row(readers, row))
+
+    def _readers(self, slots: Sequence[SlotType]) -> list[Callable[[int], Any]]:
+        if self.columns is None:
+            return [_null] * len(slots)
+        # Those of other rules stand behind.
+        return [reader(each, slot.kind) for each, slot in zip(self.columns, slots, strict=False)]
 
 
 _VECTORS = {

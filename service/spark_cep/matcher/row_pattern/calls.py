@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from spark_cep.columns.compilation import Table
 from spark_cep.matcher.row_pattern.evaluation import NotYetKnownError, Value
+from spark_cep.matcher.row_pattern.key_rows import KeyRows
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.thread_views import KeptFolds, ThreadView
 from spark_cep.model import Event
@@ -22,28 +23,6 @@ class ConditionFailure(NamedTuple):
     variable: str
     row: Event
     error: str
-
-
-class KeyRows:
-    """The rows of a key by their numbers, as a view on a match reads them."""
-
-    __slots__ = ("_at", "_base", "_event")
-
-    def __init__(self, at: Sequence[int], base: int, event: Callable[[int], Event]) -> None:
-        self._at, self._base, self._event = at, base, event
-
-    def row(self, number: int) -> Event:
-        """A row that is there."""
-        return self._event(self._at[number - self._base])
-
-    @property
-    def end(self) -> int:
-        """The number of the row that would come next."""
-        return self._base + len(self._at)
-
-    def place(self, number: int) -> int:
-        """Return the place of the row among all rows."""
-        return self._at[number - self._base]
 
 
 class RowPatternCalls(PythonCalls):
@@ -77,10 +56,3 @@ class RowPatternCalls(PythonCalls):
 
     def _failed_at(self, row: int, _node: int) -> tuple[int, ...]:
         return (self._rows(int(self._control["key"])).place(row),)
-
-
-def places(rows: tables.Rows, key: int) -> list[int]:
-    """The places of a key's rows."""
-    first = int(rows.ends[key - 1]) if key else 0
-    found: list[int] = rows.at[first : int(rows.ends[key])].tolist()
-    return found

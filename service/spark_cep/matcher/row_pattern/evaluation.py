@@ -11,12 +11,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from spark_cep.columns.compilation import I64
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.model import Event
 from spark_cep.pattern.expressions import Expression, bind
 from spark_cep.pattern.expressions.functions.aggregation import ROW_AGGREGATES, Accumulator
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
+    Column,
     ColumnAt,
     MatchNumber,
     RowAggregate,
@@ -29,11 +30,29 @@ class NotYetKnownError(Exception):
     """A row is read that may still come."""
 
 
+class PartitionRow(Protocol):
+    """A row: what conditions and measures read of it."""
+
+    @property
+    def columns(self) -> Sequence[Any]:
+        """Its columns."""
+        ...
+
+
 class PartitionRows(Protocol):
     """The rows of a partition that are kept, by number."""
 
-    def row(self, number: int) -> Event:
+    def row(self, number: int) -> PartitionRow:
         """One of them."""
+        ...
+
+
+class ColumnValues(Protocol):
+    """The values of a column at some rows, in order."""
+
+    def __call__(self, column: int, *, different: bool, most: int | None) -> list[Any]:
+        """Those of the column at this place, at the first rows where there are more than ``most``.
+        ``different``: of values that are there more than once, only the first may be given."""
         ...
 
 
@@ -41,7 +60,9 @@ class PartitionRows(Protocol):
 class RowFold:
     """A value made of a match's rows of some variables, row by row. ``add`` gives the result with
     one more row, and may change what it is given; ``copied`` is safe from that. ``ahead``: what a
-    row gives depends on what rows behind it are matched as."""
+    row gives depends on what rows behind it are matched as. ``add_all`` does what ``add`` does for
+    each of many rows, given their places in the match and the columns; ``None``: it takes more than
+    these to tell what a row gives."""
 
     number: int
     of: frozenset[int]
@@ -49,6 +70,7 @@ class RowFold:
     add: Callable[[Any, View], Any]
     copied: Callable[[Any], Any]
     ahead: bool = False
+    add_all: Callable[[Any, I64, ColumnValues], Any] | None = None
 
 
 @dataclass(slots=True)
@@ -92,7 +114,7 @@ class View:
     ended: bool
     remembered: MeasureResults | None = None
 
-    def row(self, number: int) -> Event | None:
+    def row(self, number: int) -> PartitionRow | None:
         """A row of the partition, ``None`` outside; ``NotYetKnownError`` if it may still come."""
         if number < 0:
             return None
@@ -196,12 +218,17 @@ class Binder:
 
         count = offset + 1
         key = position.variables, position.pick, count
-        rows = self._fold(
-            key,
+        rows = RowFold(
+            self._number(key),
             of,
             tuple,
-            lambda found, view: _picked(found, view.current - view.start, count, forward=forward),
+            lambda found, view: _picked(
+                found, (view.current - view.start,), count, forward=forward
+            ),
             lambda found: found,
+            add_all=lambda found, places, _: _picked(
+                found, places.tolist(), count, forward=forward
+            ),
         )
 
         def find(view: View) -> int | None:
@@ -215,18 +242,8 @@ class Binder:
 
         return find
 
-    def _fold(
-        self,
-        key: Hashable,
-        of: frozenset[int],
-        start: Callable[[], Any],
-        add: Callable[[Any, View], Any],
-        copied: Callable[[Any], Any],
-        *,
-        ahead: bool = False,
-    ) -> RowFold:
-        number = self._folds.setdefault(key, len(self._folds))
-        return RowFold(number, of, start, add, copied, ahead)
+    def _number(self, key: Hashable) -> int:
+        return self._folds.setdefault(key, len(self._folds))
 
     @staticmethod
     def _column(find: Callable[[View], int | None], place: int) -> Value:
@@ -262,13 +279,31 @@ class Binder:
                 accumulator.add(given)
             return accumulator
 
-        fold = self._fold(
-            value,
+        plain = [
+            self._columns[each.node.path]
+            for each in value.arguments
+            if isinstance(each.node, Column)
+        ]
+
+        def add_all(accumulator: Accumulator, places: I64, read: ColumnValues) -> Accumulator:
+            different, most = function.different, function.most
+            columns = [read(each, different=different, most=most) for each in plain]
+            given = columns[0] if len(plain) == 1 else [*zip(*columns, strict=True)]
+            if not plain:
+                given = [()] * len(places)
+            elif not takes_nulls:
+                given = [each for each in given if each is not None]
+            accumulator.extend(given)
+            return accumulator
+
+        fold = RowFold(
+            self._number(value),
             of,
             function.start,
             add,
             lambda accumulator: accumulator.copied(),
             ahead=any(_reads_ahead(each) for each in value.arguments),
+            add_all=add_all if len(plain) == len(arguments) else None,
         )
 
         def run(view: View) -> Any:
@@ -281,11 +316,13 @@ class Binder:
         return run
 
 
-def _picked(found: tuple[int, ...], place: int, count: int, *, forward: bool) -> tuple[int, ...]:
-    """The first or last places with one more."""
+def _picked(
+    found: tuple[int, ...], places: Sequence[int], count: int, *, forward: bool
+) -> tuple[int, ...]:
+    """The first or last places with some more behind them."""
     if forward:
-        return found if len(found) == count else (*found, place)
-    return (*found, place)[-count:]
+        return found if len(found) == count else (*found, *places[: count - len(found)])
+    return (*found, *places[-count:])[-count:]
 
 
 def _reads_ahead(argument: Expression) -> bool:

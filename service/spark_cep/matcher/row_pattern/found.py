@@ -23,9 +23,10 @@ from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.findings.named_values import Measured
-from spark_cep.matcher.row_pattern.calls import ConditionFailure, KeyRows, places
-from spark_cep.matcher.row_pattern.evaluation import MeasureResults, Value, View
+from spark_cep.matcher.row_pattern.calls import ConditionFailure
+from spark_cep.matcher.row_pattern.evaluation import MeasureResults, Value
 from spark_cep.matcher.row_pattern.failures import MeasureFailure, SkipFault
+from spark_cep.matcher.row_pattern.key_rows import KeyRows, places
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.loops.found_loops import (
     count_rows,
@@ -34,6 +35,7 @@ from spark_cep.matcher.row_pattern.loops.found_loops import (
     places_of,
 )
 from spark_cep.matcher.row_pattern.selected import computed_column
+from spark_cep.matcher.row_pattern.thread_views import MatchView
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
@@ -241,7 +243,7 @@ class RunFindings:
 
     # Measures
 
-    def _view(self, number: int) -> View | None:
+    def _view(self, number: int) -> MatchView | None:
         """The match of a result, seen from its first row; ``None`` for an unmatched row."""
         result = self.results[number]
         if result["kind"] != tables.MATCH:
@@ -250,7 +252,7 @@ class RunFindings:
         begin = int(result["labels"])
         labels = self.labels[begin : begin + int(result["length"])] & (tables.EXCLUDED - 1)
         rows, match = self._key_rows(key), int(result["number"])
-        return View(
+        return MatchView(
             rows, first, labels.tolist(), first, match, rows.end, self.closed, MeasureResults()
         )
 
@@ -258,7 +260,8 @@ class RunFindings:
         if key not in self._rows_by_key:
             at = places(self.rows, key)
             self._rows_by_key.clear()
-            self._rows_by_key[key] = KeyRows(at, int(self.bases[key]), self.event)
+            slots = self.compiled.slots
+            self._rows_by_key[key] = KeyRows(at, int(self.bases[key]), self.events, slots)
         return self._rows_by_key[key]
 
     @cached_property

@@ -21,9 +21,15 @@ from spark_cep.matcher.row_pattern.leaf_programs import LeafProgram, Load, Regis
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.pattern.expressions import And, ColumnPath, Expression, Or, boolean_structure
 from spark_cep.pattern.expressions import Leaf as Part
-from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowValue
+from spark_cep.pattern.expressions.nodes import (
+    Column,
+    ColumnAt,
+    RowAggregate,
+    RowPosition,
+    RowValue,
+)
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
-from spark_cep.pattern.work import FOLD, ROW_CALL, THREAD, TOTAL
+from spark_cep.pattern.work import FOLD, FOLD_CALL, ROW_CALL, THREAD, TOTAL
 from spark_cep.programs.loops import expression_loop
 
 _MOST_BITS = 62
@@ -196,8 +202,8 @@ class _ProgramLowering:
         operations = [end - begin for _, begin, end, *_ in map(self.conditions.__getitem__, asked)]
         cost = ROW_CALL * (len(self.calls) - calls) + len(self.tests) - first + sum(operations)
         values = {value for _, call in self.calls[calls:] for value in call.row_values}
-        folds = sum(map(reads_rows_taken, values))
-        return needed, first, len(self.tests), ends[-1], cost, FOLD * folds
+        restored = sum(_fold_steps(value) for value in values if reads_rows_taken(value))
+        return needed, first, len(self.tests), ends[-1], cost, restored
 
     def _cost_of_registers(self) -> int:
         """The steps of work of a row with what threads keep of their rows."""
@@ -349,6 +355,12 @@ def _is_near_value(value: RowValue) -> bool:
         and replace(value.position, shift=0) == RowPosition()
         and value.position.shift <= 0
     )
+
+
+def _fold_steps(value: RowValue) -> int:
+    """The steps of work of a row with what Python makes of all rows."""
+    given = value.arguments if isinstance(value, RowAggregate) else ()
+    return FOLD if all(isinstance(each.node, Column) for each in given) else FOLD_CALL
 
 
 def _reads_ahead(value: RowValue) -> bool:

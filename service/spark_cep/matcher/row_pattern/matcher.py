@@ -12,10 +12,11 @@ from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.errors import damaged_state
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
-from spark_cep.matcher.row_pattern.calls import ConditionFailure, KeyRows, RowPatternCalls, places
+from spark_cep.matcher.row_pattern.calls import ConditionFailure, RowPatternCalls
 from spark_cep.matcher.row_pattern.evaluation import Binder
 from spark_cep.matcher.row_pattern.found import Compiled, RunFindings
 from spark_cep.matcher.row_pattern.instances import ROW
+from spark_cep.matcher.row_pattern.key_rows import KeyRows, places
 from spark_cep.matcher.row_pattern.loops import (
     check_loop,
     key_loop,
@@ -251,9 +252,8 @@ class RowPatternLoopRun:
     def _rows_of(self, key: int) -> KeyRows:
         if key not in self._key_rows:
             self._key_rows.clear()
-            read = self._events.objects(self._names, self._matcher.slots)
-            at = places(self._event_rows, key)
-            self._key_rows[key] = KeyRows(at, int(self._bases[key]), read)
+            at, slots = places(self._event_rows, key), self._matcher.slots
+            self._key_rows[key] = KeyRows(at, int(self._bases[key]), self._events, slots)
         return self._key_rows[key]
 
     def _found(self) -> RunFindings:
@@ -335,3 +335,6 @@ def prepare() -> None:
     keys = np.zeros(0, np.int64)
     for found in RowPatternLoopRun(matcher, states, events, states.rows, keys, 0, Names()):
         assert not len(found.output.result)
+    nodes, one = np.zeros(1, tables.NODE), np.zeros(1, np.int64)
+    nodes["previous"] = NONE
+    thread_loop.path_back(nodes, one, 0, one)

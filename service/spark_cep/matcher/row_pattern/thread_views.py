@@ -1,4 +1,5 @@
-"""Views on what a thread has taken, for the conditions that Python computes.
+"""Views on what a thread or a match has taken, for the conditions and measures that Python
+computes.
 
 A thread's rows are a chain of nodes. What aggregates and positions make of the rows up to a node is
 kept there, so that a row more costs one more step, not a walk over all rows before it.
@@ -11,13 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import NONE, Table
-from spark_cep.matcher.row_pattern.evaluation import RowFold, View
+from spark_cep.columns.vectors import Flags
+from spark_cep.matcher.row_pattern.evaluation import MeasureResults, RowFold, Running, View
+from spark_cep.matcher.row_pattern.key_rows import KeyRows
 from spark_cep.matcher.row_pattern.loops import tables
+from spark_cep.matcher.row_pattern.loops.thread_loop import path_back
 
 #: Kept of so many nodes at least, before those that no thread stands at are let go.
 _ROOM = 1_024
+#: More rows than this are taken at once: those of what a batch goes on with, and of a match.
+_ONE_BY_ONE = 16
 
 
 class KeptFolds:
@@ -36,15 +43,18 @@ class KeptFolds:
         previous, label = work.nodes["previous"], work.nodes["label"]
         kept, path = work.kept, list[tuple[int, int]]()
         at, row, known = view.node, view.current, None
-        while at != NONE:
+        while at != NONE and len(path) < _ONE_BY_ONE:
             known = self._folds.get(int(kept[at]), {}).get(fold.number)
             if known is not None:
                 break
             path.append((at, row))
             row -= int(label[at]) != tables.EDGE
             at = int(previous[at])
-        found = fold.start() if known is None else known
         mine = known is None
+        if known is not None:
+            found = known
+        else:
+            found = fold.start() if at == NONE else self._far(fold, view, at, row)
         for left in range(len(path) - 1, -1, -1):
             at, row = path[left]
             if int(label[at]) in fold.of:
@@ -55,6 +65,32 @@ class KeptFolds:
             if left <= 1 and not fold.ahead:
                 self._keep(at, fold.number, found)
                 mine = False
+        return found
+
+    def _far(self, fold: RowFold, view: ThreadView, node: int, row: int) -> Any:
+        """The fold over the rows up to a node, whose last one is ``row``, of many rows."""
+        work = self._work()
+        nodes, kept, known = work.nodes, work.kept, None
+        parts = []
+        while node != NONE:
+            known = self._folds.get(int(kept[node]), {}).get(fold.number)
+            if known is not None:
+                break
+            passed = np.empty(node + 1, np.int64)
+            parts.append(passed[: path_back(nodes, kept, node, passed)])
+            node = int(nodes["previous"][parts[-1][-1]])
+        found = fold.start() if known is None else fold.copied(known)
+        if not parts:
+            return found
+        path = np.concatenate(parts)[::-1]
+        path = path[nodes["label"][path] != tables.EDGE]
+        numbers = np.arange(row + 1 - len(path), row + 1)
+        wanted = _inside(nodes["label"][path], fold)
+        path, numbers = path[wanted], numbers[wanted]
+        if fold.add_all is not None:
+            return view.state.folded(fold, found, view.start, numbers)
+        for at, number in zip(path.tolist(), numbers.tolist(), strict=True):
+            found = fold.add(found, view.at(at, number))
         return found
 
     def label(self, node: int, back: int) -> int:
@@ -97,10 +133,18 @@ class KeptFolds:
         self._most = 2 * len(used) + _ROOM
 
 
+def _inside(labels: NDArray[Any], fold: RowFold) -> Flags:
+    """Return whether rows of these variables are among those of a fold."""
+    inside = np.zeros(1 + max(int(labels.max(initial=0)), *fold.of, 0), bool)
+    inside[list(fold.of)] = True
+    return np.asarray(inside[labels], np.bool_)
+
+
 @dataclass(slots=True)
 class ThreadView(View):
     """The rows up to a node, of which ``current`` is the last."""
 
+    state: KeyRows
     node: int = NONE
     kept: KeptFolds | None = None
 
@@ -134,3 +178,25 @@ class ThreadView(View):
             return None
         place: int = found[offset if forward else -1 - offset]
         return place
+
+
+@dataclass(slots=True)
+class MatchView(View):
+    """A match."""
+
+    state: KeyRows
+    remembered: MeasureResults
+
+    def folded(self, fold: RowFold, end: int) -> Any:
+        """The fold over the rows before place ``end``."""
+        known = self.remembered.folds
+        running = known.get(fold.number)
+        if running is None or running.end > end:
+            running = known[fold.number] = Running(fold.start())
+        if fold.add_all is None or end - running.end <= _ONE_BY_ONE:
+            return View.folded(self, fold, end)
+        labels = np.array(self.labels[running.end : end], np.int64)
+        places = running.end + np.flatnonzero(_inside(labels, fold))
+        running.folded = self.state.folded(fold, running.folded, self.start, self.start + places)
+        running.end = end
+        return running.folded

@@ -192,6 +192,19 @@ def labels_of(nodes, node, length, out):
 
 
 @compiled
+def path_back(nodes, kept, node, out):
+    """Write a node and those before it, the last first, up to the next of which Python keeps
+    something; returns how many."""
+    count = 0
+    while True:
+        out[count] = node
+        count += 1
+        node = nodes[node].previous
+        if node == NONE or kept[node]:
+            return count
+
+
+@compiled
 def _head(program, work, control, instruction, at, slot):
     """Return the head of the list of threads with the same registers, which may be equal to this
     one. Without these lists, each of very many threads would be compared with all."""

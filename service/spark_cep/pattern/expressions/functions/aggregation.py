@@ -40,6 +40,10 @@ class Accumulator(Protocol):
         """Take one more value."""
         ...
 
+    def extend(self, values: Sequence[Any], /) -> None:
+        """Take some more values, in order."""
+        ...
+
     def result(self) -> Any:
         """The aggregate of the values so far. It may be asked for after each of them."""
         ...
@@ -52,6 +56,14 @@ class Accumulator(Protocol):
 class _Copied:
     """An accumulator whose values are replaced, not changed."""
 
+    def add(self, value: Any) -> None:
+        """See :class:`Accumulator`."""
+        raise NotImplementedError
+
+    def extend(self, values: Sequence[Any]) -> None:
+        for value in values:
+            self.add(value)
+
     def copied(self) -> Self:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -62,12 +74,15 @@ class _Copied:
 class Aggregate:
     """One function over events, or over a match's rows. What ``start`` makes is given what its
     arguments are on each of them, in order, a tuple of values for several arguments; NULL only
-    where ``takes_nulls``."""
+    where ``takes_nulls``. ``different``: a value that it was given before changes nothing;
+    ``most``: values behind so many change nothing."""
 
     result: Callable[..., SqlType | str]
     start: Callable[[], Accumulator]
     arguments: int = 1
     takes_nulls: bool = False
+    different: bool = False
+    most: int | None = None
 
 
 def aggregate(look_back: LookBack, values: Sequence[Any]) -> Any:
@@ -201,10 +216,23 @@ class _Fold(_Copied):
 
 
 class _Best(_Fold):
-    """MIN and MAX: the first value in an order."""
+    """MIN and MAX: the first value in an order; ``pick`` is that of Python, which has the same
+    order for values of some types."""
 
-    def __init__(self, before: Callable[[Any, Any], bool]) -> None:
+    def __init__(
+        self, before: Callable[[Any, Any], bool], pick: Callable[[Sequence[Any]], Any]
+    ) -> None:
         super().__init__(lambda best, value: value if before(value, best) else best)
+        self._pick = pick
+
+    def extend(self, values: Sequence[Any]) -> None:
+        if values and set(map(type, values)) in _ORDERED_ALIKE:
+            values = (self._pick(values),)
+        super().extend(values)
+
+
+#: Of these Python picks what SQL does: the first of equal values, and there is no NaN.
+_ORDERED_ALIKE = ({str}, {int}, {Decimal})
 
 
 class _BestBy(_Copied):
@@ -234,6 +262,9 @@ class _Count(_Copied):
     def add(self, _: Any) -> None:
         self._count += 1
 
+    def extend(self, values: Sequence[Any]) -> None:
+        self._count += len(values)
+
     def result(self) -> int:
         return self._count
 
@@ -243,6 +274,9 @@ class _TrueCount(_Count):
 
     def add(self, value: Any) -> None:
         self._count += value is True
+
+    def extend(self, values: Sequence[Any]) -> None:
+        self._count += sum(value is True for value in values)
 
 
 class _DistinctCount(_Copied):
@@ -254,12 +288,22 @@ class _DistinctCount(_Copied):
 
     def add(self, value: Any) -> None:
         one = _identity(value)
-        if any(one in each for each in self._seen):
-            return
-        seen, last = list(self._seen), frozenset((one,))
-        while seen and len(seen[-1]) < 2 * len(last):
-            last |= seen.pop()
-        self._seen = (*seen, last)
+        if not any(one in each for each in self._seen):
+            self._put(frozenset((one,)))
+
+    def extend(self, values: Sequence[Any]) -> None:
+        kinds = set(map(type, values))
+        keys = map(_identity, values) if kinds & {float, list} else values
+        new = frozenset(keys).difference(*self._seen)
+        if new:
+            self._put(new)
+
+    def _put(self, new: frozenset[Hashable]) -> None:
+        """Take values that are in no set."""
+        seen = list(self._seen)
+        while seen and len(seen[-1]) < 2 * len(new):
+            new |= seen.pop()
+        self._seen = (*seen, new)
 
     def result(self) -> int:
         return sum(map(len, self._seen))
@@ -288,6 +332,9 @@ class _Collection(_Copied):
                 self._values = self._values[: self._count]
             self._values.append(value)
             self._count += 1
+
+    def extend(self, values: Sequence[Any]) -> None:
+        super().extend(values[: self._most - self._count])
 
     def result(self) -> list[Any] | None:
         """One array for all rows once it is full, so that the rows of a long match share it."""
@@ -322,10 +369,10 @@ PICKS = ("FIRST", "LAST")
 AGGREGATES: dict[str, Aggregate] = {
     "SUM": Aggregate(_number(_sum_type), _Sum),
     "AVG": Aggregate(_number(_average_type), _Average),
-    "MIN": Aggregate(_ordered, partial(_Best, values.less)),
-    "MAX": Aggregate(_ordered, partial(_Best, values.greater)),
+    "MIN": Aggregate(_ordered, partial(_Best, values.less, min), different=True),
+    "MAX": Aggregate(_ordered, partial(_Best, values.greater, max), different=True),
     "COUNT": Aggregate(_count, _Count),
-    COUNT_DISTINCT: Aggregate(_comparable, _DistinctCount),
+    COUNT_DISTINCT: Aggregate(_comparable, _DistinctCount, different=True),
     "COLLECT": Aggregate(ArrayType, partial(_Collection, MAX_COLLECTED)),
     "STDDEV_SAMP": Aggregate(_double, partial(_Spread, 1, root=True)),
     "STDDEV_POP": Aggregate(_double, partial(_Spread, 0, root=True)),
@@ -360,11 +407,16 @@ ROW_AGGREGATES: dict[str, Aggregate] = {
     **{name: row for name, row in AGGREGATES.items() if name != "COLLECT"},
     # As in standard SQL, and unlike COLLECT_LIST: NULLs are kept, and of no rows it is NULL.
     "ARRAY_AGG": Aggregate(
-        ArrayType, partial(_Collection, MAX_COLLECTED, empty=False), takes_nulls=True
+        ArrayType,
+        partial(_Collection, MAX_COLLECTED, empty=False),
+        takes_nulls=True,
+        most=MAX_COLLECTED,
     ),
-    "ANY_VALUE": Aggregate(lambda kind: kind, partial(_Fold, lambda first, _: first)),
-    "BOOL_AND": Aggregate(_truth, partial(_Fold, lambda one, other: one and other)),
-    "BOOL_OR": Aggregate(_truth, partial(_Fold, lambda one, other: one or other)),
+    "ANY_VALUE": Aggregate(
+        lambda kind: kind, partial(_Fold, lambda first, _: first), different=True
+    ),
+    "BOOL_AND": Aggregate(_truth, partial(_Fold, lambda one, other: one and other), different=True),
+    "BOOL_OR": Aggregate(_truth, partial(_Fold, lambda one, other: one or other), different=True),
     "COUNT_IF": Aggregate(_counted_truth, _TrueCount),
     "MAX_BY": Aggregate(_by_type, partial(_BestBy, values.greater), 2),
     "MIN_BY": Aggregate(_by_type, partial(_BestBy, values.less), 2),
