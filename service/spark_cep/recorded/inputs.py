@@ -15,7 +15,6 @@ from spark_cep.codecs.protobuf.resolution import columns_of_file
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.event_types import EventType
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, names_of
-from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.codecs.schema_files import schema_of_file
 from spark_cep.config import KAFKA_TIMESTAMP, Input, Settings
 from spark_cep.documents.nearest import instead
@@ -96,7 +95,8 @@ def open_inputs(given: Sequence[tuple[DeclaredInput, Sequence[Path]]]) -> Opened
         # What cannot be a reader schema is told here.
         _ = each.columns
     schemas = ResolvedSchemas(tuple(avro))
-    schemas.ask(opening, opening.ids.values())
+    for number, schema in opening.written.items():
+        schemas.take(number, schema)
     notes = [*dict.fromkeys(opening.notes)]
     notes += [f"records cannot be read: {why}" for why in schemas.unreadable.values()]
     found: RecordFormat = schemas
@@ -122,18 +122,13 @@ class _Opening:
     json: list[EventType] = field(default_factory=list)
     recordings: list[Recording] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    ids: dict[str, int] = field(default_factory=dict)
-    _schemas: dict[int, AvroSchema] = field(default_factory=dict)
+    written: dict[int, AvroSchema] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
     _inferred: dict[str, AvroSchema] = field(default_factory=dict)
 
-    def get_schema(self, schema: SchemaId) -> AvroSchema:
-        """See :class:`~spark_cep.codecs.registry.resolved_schemas.SchemasById`."""
-        assert isinstance(schema, int)
-        return self._schemas[schema]
-
     def _number(self, schema: AvroSchema) -> int:
-        number = self.ids.setdefault(schema.text, len(self.ids) + 1)
-        self._schemas.setdefault(number, schema)
+        number = self._numbers.setdefault(schema.text, len(self._numbers) + 1)
+        self.written.setdefault(number, schema)
         return number
 
     def open(self, declared: DeclaredInput, paths: Sequence[Path]) -> None:
