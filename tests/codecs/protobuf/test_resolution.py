@@ -16,7 +16,7 @@ from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_text
 from spark_cep.codecs.protobuf.reader import ProtobufFormat, ProtobufReader
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, RecordFormat
-from spark_cep.codecs.registry.framing import VALUE_HEADER, frame, frame_of_glue
+from spark_cep.codecs.registry.framing import VALUE_HEADER, frame
 from spark_cep.codecs.registry.registry import Registry, SchemaText
 from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.columns.column_vectors import ColumnVectors
@@ -24,6 +24,7 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
 from spark_cep.pattern.types import BIGINT
 from tests.codecs.protobuf.files import EVENT, PLACE, REFERENCES, event_class
+from tests.codecs.registry.glue_framing import frame_of_glue
 from tests.codecs.test_formats import LOGIN, settings
 from tests.codecs.test_formats import Texts as AvroTexts
 from tests.pipeline.decode.lookups import lookup

@@ -19,7 +19,7 @@ from spark_cep.codecs.formats import record_format
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, RecordFormat
-from spark_cep.codecs.registry.framing import LARGEST_BODY, VALUE_HEADER, frame_of_glue
+from spark_cep.codecs.registry.framing import LARGEST_BODY, VALUE_HEADER
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
@@ -28,6 +28,7 @@ from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
 from spark_cep.runner.batch import Batch
 from spark_cep.runner.runner import Runner
+from tests.codecs.registry.glue_framing import frame_of_glue
 from tests.codecs.test_formats import settings
 from tests.e2e.schemas import record
 from tests.pipeline.decode.lookups import lookup
