@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spark_cep.config.topics import Input
 
 
-class Writer(Protocol):
+class SchemaWriter(Protocol):
     """A record type of a schema that records are written with."""
 
     @property
@@ -40,7 +40,7 @@ class Writer(Protocol):
 
 
 _Schema = TypeVar("_Schema")
-_Writer = TypeVar("_Writer", bound=Writer)
+_Writer = TypeVar("_Writer", bound=SchemaWriter)
 
 
 @dataclass
