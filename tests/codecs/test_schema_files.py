@@ -177,6 +177,8 @@ def test_files_beside(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.avsc").write_text(json.dumps(avro), "utf-8")
     assert list(beside()) == ["a.avsc", "Login"]
     assert types_of_file(tmp_path / "a.avsc").docs == {"Login.user_id": "Who."}
+    (tmp_path / "a.avsc").rename(tmp_path / "A.AVSC")
+    assert list(beside()) == ["A.AVSC", "Login"]
 
 
 def test_the_page_has_it_in_avro(folder: Path) -> None:

@@ -15,7 +15,7 @@ from spark_cep.config.engine import Time
 from spark_cep.errors import Problem
 from spark_cep.matcher.findings.live import PartialMatch
 from spark_cep.matcher.findings.outputs import Outputs
-from spark_cep.matcher.row_pattern.matcher import prepare as prepare_row_patterns
+from spark_cep.matcher.row_pattern.prepared import prepare as prepare_row_patterns
 from spark_cep.matcher.steps.matcher import prepare as prepare_steps
 from spark_cep.model import DeadLetter
 from spark_cep.pipeline.decode.decoder_plan import record_types

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -33,6 +34,14 @@ class SchemaFile(NamedTuple):
     def is_protobuf(self) -> bool:
         """Return whether its name is that of a ``.proto`` file."""
         return self.path.suffix.lower() == PROTOBUF
+
+
+def schemas_among(files: Iterable[Path]) -> list[Path]:
+    """The schema files among those of a folder, in order: Avro's, or where it has none,
+    Protobuf's."""
+    listed = sorted(files)
+    avro = [each for each in listed if each.suffix.lower() == AVRO]
+    return avro or [each for each in listed if SchemaFile(each).is_protobuf]
 
 
 def schema_of_file(given: Path, record: str | None = None) -> AvroSchema:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from spark_cep.cases.document.files import rules_of
 from spark_cep.cases.document.loading import CaseFile, examine_cases
-from spark_cep.codecs.schema_files import AVRO, PROTOBUF, SchemaFile
+from spark_cep.codecs.schema_files import SchemaFile, schemas_among
 from spark_cep.errors import SparkCepError
 from spark_cep.language.documents import Language, OpenDocument, language_of
 from spark_cep.language.known.event_types import KnownTypes, together, types_of_file
 from spark_cep.pattern.document.loading import LoadedRule
-
-#: Names of schema files end so; where a folder has those of Avro, others do not count.
-_SCHEMAS: Final = (AVRO, PROTOBUF)
 
 
 class Surroundings:
@@ -79,11 +75,9 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
             continue
         try:
-            inside = sorted(path.iterdir())
+            yield from schemas_among(path.iterdir())
         except OSError:
             continue
-        of_suffixes = ([f for f in inside if f.suffix.lower() == suffix] for suffix in _SCHEMAS)
-        yield from next(filter(None, of_suffixes), ())
 
 
 def _rules(path: Path, text: str) -> tuple[LoadedRule, ...]:

@@ -16,7 +16,7 @@ from spark_cep.columns.loops.text_hash import place_hashes
 from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.errors import StartError
-from spark_cep.matcher.row_pattern.matcher import prepare as prepare_row_patterns
+from spark_cep.matcher.row_pattern.prepared import prepare as prepare_row_patterns
 from spark_cep.matcher.steps.matcher import prepare as prepare_matcher
 from spark_cep.pipeline.librdkafka.producer import produce_nothing
 from spark_cep.pipeline.read.ranges import read_nothing

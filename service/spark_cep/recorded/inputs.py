@@ -7,20 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
+from spark_cep.codecs.avro.reader_schemas import record_names
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.json.reader import JsonFormat
 from spark_cep.codecs.mixed_formats import FormatInputs, MixedFormats
-from spark_cep.codecs.protobuf.resolution import columns_of_file
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.codecs.registry.event_types import EventType
-from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, names_of
-from spark_cep.codecs.registry.schema_ids import SchemaId
-from spark_cep.codecs.schema_files import schema_of_file
-from spark_cep.config import KAFKA_TIMESTAMP, Input, Settings
-from spark_cep.documents.nearest import instead
-from spark_cep.errors import ConfigurationError, SchemaError
-from spark_cep.pattern.types import BIGINT, STRING, TIMESTAMP, RecordType, column_type, record_type
+from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas
+from spark_cep.errors import ConfigurationError
+from spark_cep.pattern.types import record_type
+from spark_cep.recorded.declared import DeclaredInput
 from spark_cep.recorded.files import avro_files, line_files, parquet_files
 from spark_cep.recorded.files.avro_files import AvroFile
 from spark_cep.recorded.files.line_files import CsvFile, JsonFile
@@ -33,43 +29,6 @@ from spark_cep.recorded.recording import FileCoordinates, Recording
 _OF_KAFKA = re.compile(r"([A-Za-z0-9._-]+)\+(\d+)\+(\d+)\.\w+(\.\w+)?")
 _SUFFIXES = (*avro_files.SUFFIXES, *line_files.SUFFIXES, *parquet_files.SUFFIXES)
 _RECORD = "Event"
-
-
-@dataclass(frozen=True)
-class DeclaredInput:
-    """An input as it is known before its files are opened. ``event_time``: the column, ``None``
-    for the only one that is a timestamp; ``record``: the record type that is read, ``None`` for
-    each; ``schema``: what records are read as, ``None`` for what files say of themselves."""
-
-    name: str
-    event_time: str | None = None
-    event_time_unit: str = "auto"
-    record: str | None = None
-    schema: AvroSchema | None = None
-
-
-def declared_inputs(settings: Settings) -> dict[str, DeclaredInput]:
-    """The inputs of a job's settings, by name. The registry is not asked: of reader schemas only
-    files count."""
-    found = {}
-    for name, given in settings.inputs.items():
-        chosen = given.reader_schema
-        file = None if chosen is None else chosen.file
-        found[name] = DeclaredInput(
-            name,
-            None if given.event_time == KAFKA_TIMESTAMP else given.event_time,
-            given.event_time_unit,
-            given.record,
-            None if file is None else _schema_of(name, given, file),
-        )
-    return found
-
-
-def _schema_of(name: str, given: Input, file: Path) -> AvroSchema:
-    """The schema of a reader's file."""
-    if given.format == "protobuf":
-        return columns_of_file(name, given, file)
-    return schema_of_file(file, given.record)
 
 
 @dataclass(frozen=True)
@@ -96,7 +55,8 @@ def open_inputs(given: Sequence[tuple[DeclaredInput, Sequence[Path]]]) -> Opened
         # What cannot be a reader schema is told here.
         _ = each.columns
     schemas = ResolvedSchemas(tuple(avro))
-    schemas.ask(opening, opening.ids.values())
+    for number, schema in opening.written.items():
+        schemas.take(number, schema)
     notes = [*dict.fromkeys(opening.notes)]
     notes += [f"records cannot be read: {why}" for why in schemas.unreadable.values()]
     found: RecordFormat = schemas
@@ -122,18 +82,13 @@ class _Opening:
     json: list[EventType] = field(default_factory=list)
     recordings: list[Recording] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    ids: dict[str, int] = field(default_factory=dict)
-    _schemas: dict[int, AvroSchema] = field(default_factory=dict)
+    written: dict[int, AvroSchema] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
     _inferred: dict[str, AvroSchema] = field(default_factory=dict)
 
-    def get_schema(self, schema: SchemaId) -> AvroSchema:
-        """See :class:`~spark_cep.codecs.registry.resolved_schemas.SchemasById`."""
-        assert isinstance(schema, int)
-        return self._schemas[schema]
-
     def _number(self, schema: AvroSchema) -> int:
-        number = self.ids.setdefault(schema.text, len(self.ids) + 1)
-        self._schemas.setdefault(number, schema)
+        number = self._numbers.setdefault(schema.text, len(self._numbers) + 1)
+        self.written.setdefault(number, schema)
         return number
 
     def open(self, declared: DeclaredInput, paths: Sequence[Path]) -> None:
@@ -152,9 +107,14 @@ class _Opening:
             (self.avro, tuple(others), written),
             (self.json, tuple(of_json), [*of_json.values()]),
         ):
-            for reader in _readers(declared, schemas) if topics else ():
+            for reader in declared.readers(schemas) if topics else ():
                 (name,) = record_names(reader)
-                column, unit = self._event_time(declared, reader)
+                column, unit = declared.time_of(reader)
+                if declared.event_time is None:
+                    self.notes.append(
+                        f"input {declared.name}: the event time is {column}, the only timestamp of"
+                        f" {record_type(reader.text).name}"
+                    )
                 types.append(
                     EventType(len(types), declared.name, name, reader, topics, column, unit)
                 )
@@ -179,7 +139,7 @@ class _Opening:
             schema = avro_files.schema_of(file)
             self.recordings.append(AvroFile(file, place, schema, self._number(schema)))
             return schema
-        record = self._declared_record(declared)
+        record = declared.one_record()
         if _has(file, parquet_files.SUFFIXES):
             if record is None:
                 record, left_out = parquet_files.schema_of(file, declared.record or _RECORD)
@@ -209,84 +169,6 @@ class _Opening:
         )
         self.notes += [f"{file}: is read without a column: {each}" for each in left_out]
         return schema
-
-    @staticmethod
-    def _declared_record(declared: DeclaredInput) -> AvroSchema | None:
-        """The one record that rows of an input are, where its schema is given."""
-        if declared.schema is None:
-            return None
-        names = record_names(declared.schema)
-        if declared.record is not None:
-            return record_schema(declared.schema, declared.record)
-        if len(names) > 1:
-            raise SchemaError(
-                f"input {declared.name}: {declared.schema.origin} has the records"
-                f" {', '.join(names)}, and rows do not say which one they are; give the schema of"
-                " one"
-            )
-        return record_schema(declared.schema, names[0])
-
-    def _event_time(self, declared: DeclaredInput, reader: AvroSchema) -> tuple[str, str]:
-        """The column with the event time, and its unit."""
-        columns = record_type(reader.text)
-        name = declared.event_time
-        if name == KAFKA_TIMESTAMP:
-            raise ConfigurationError(
-                f"input {declared.name}: files do not have Kafka's timestamps; name a column with"
-                f" --event-time: {_times(columns)}"
-            )
-        if name is not None:
-            if column_type(columns, tuple(name.split("."))) is None:
-                raise ConfigurationError(
-                    f"input {declared.name}: {columns.name} has no column {name} for the event"
-                    f" time; {instead(name, columns.fields, 'columns')}"
-                )
-            return name, declared.event_time_unit
-        found = [each for each, kind in columns.fields.items() if kind == TIMESTAMP]
-        if len(found) != 1:
-            what = f"several timestamps: {', '.join(found)}" if found else "no timestamp"
-            raise ConfigurationError(
-                f"input {declared.name}: it is not known which column of {columns.name} is the"
-                f" event time, since it has {what}; name it with --event-time: {_times(columns)}"
-            )
-        self.notes.append(
-            f"input {declared.name}: the event time is {found[0]}, the only timestamp of"
-            f" {columns.name}"
-        )
-        return found[0], "auto"
-
-
-def _times(columns: RecordType) -> str:
-    """The columns that may be a time, as advice."""
-    texts = [name for name, kind in columns.fields.items() if kind == STRING]
-    times = [name for name, kind in columns.fields.items() if kind == TIMESTAMP]
-    numbers = [name for name, kind in columns.fields.items() if kind == BIGINT]
-    shown = [*times, *(f"{name}:millis" for name in numbers), *(f"{name}:iso" for name in texts)]
-    example = f", as {', '.join(shown)}" if shown else ""
-    return f"COLUMN, or COLUMN:UNIT for millis, micros, seconds or iso{example}"
-
-
-def _readers(declared: DeclaredInput, written: Sequence[AvroSchema]) -> list[AvroSchema]:
-    """The schemas as which the records of an input are read: of each record type the one that was
-    given, or that of the last file."""
-    candidates = [declared.schema] if declared.schema is not None else [*reversed(written)]
-    readers: list[AvroSchema] = []
-    taken: set[str] = set()
-    for schema in candidates:
-        for record in record_names(schema):
-            short = record.rpartition(".")[2]
-            if record in taken or declared.record not in (None, record, short):
-                continue
-            readers.append(record_schema(schema, record))
-            taken.update(names_of(readers[-1]))
-    met = dict.fromkeys(name for schema in written for name in record_names(schema))
-    if not taken & set(met):
-        wanted = declared.record or ", ".join(sorted(taken))
-        raise SchemaError(
-            f"input {declared.name}: no file has records called {wanted}; there are"
-            f" {', '.join(met)}"
-        )
-    return readers
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:

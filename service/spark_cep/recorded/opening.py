@@ -14,8 +14,9 @@ from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError
 from spark_cep.event_times import instant_us
 from spark_cep.pattern.tree import Rule
+from spark_cep.recorded.declared import DeclaredInput, declared_inputs
 from spark_cep.recorded.events import RecordedEvents, Window
-from spark_cep.recorded.inputs import DeclaredInput, declared_inputs, open_inputs
+from spark_cep.recorded.inputs import open_inputs
 
 #: Units of event times in columns.
 UNITS = get_args(Input.model_fields["event_time_unit"].annotation)

@@ -11,7 +11,7 @@ from spark_cep.compiler.rule_set import RuleSetPlan, compile_rule, plan_together
 from spark_cep.errors import RuleSetError
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.pattern.tree import Rule
-from spark_cep.rules.change import Check, next_rules
+from spark_cep.rules.change import next_rules
 from spark_cep.rules.rule_set import RuleFile, RuleSet, Version
 from spark_cep.why.parts import WatchedPlan
 
@@ -68,15 +68,13 @@ def after_change(
     running: RuleSet,
     new: Iterable[LoadedRule],
     fingerprints: Mapping[Version, str],
-    check: Check = lambda _: (),
 ) -> RuleSet:
-    """The rules that run once a source holds ``new`` ones, as the job has it; ``check`` and
-    ``fingerprints`` as in :func:`~spark_cep.rules.change.next_rules`. Raises RuleSetError with what
-    is rejected."""
+    """The rules that run once a source holds ``new`` ones, as the job has it; ``fingerprints`` as
+    in :func:`~spark_cep.rules.change.next_rules`. Raises RuleSetError with what is rejected."""
     change = next_rules(
         running,
         [RuleFile("", tuple(new))],
-        check,
+        lambda _: (),
         ran=running,
         most=1 << 30,
         allow_empty=True,

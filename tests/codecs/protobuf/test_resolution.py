@@ -16,7 +16,7 @@ from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_text
 from spark_cep.codecs.protobuf.reader import ProtobufFormat, ProtobufReader
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, RecordFormat
-from spark_cep.codecs.registry.framing import VALUE_HEADER, frame, frame_of_glue
+from spark_cep.codecs.registry.framing import VALUE_HEADER, frame
 from spark_cep.codecs.registry.registry import Registry, SchemaText
 from spark_cep.codecs.registry.schema_ids import SchemaId
 from spark_cep.columns.column_vectors import ColumnVectors
@@ -24,6 +24,7 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
 from spark_cep.pattern.types import BIGINT
 from tests.codecs.protobuf.files import EVENT, PLACE, REFERENCES, event_class
+from tests.codecs.registry.glue_framing import frame_of_glue
 from tests.codecs.test_formats import LOGIN, settings
 from tests.codecs.test_formats import Texts as AvroTexts
 from tests.pipeline.decode.lookups import lookup
@@ -133,7 +134,7 @@ def test_dead_letters(tmp_path: Path) -> None:
         (b"", Fault.NOT_FRAMED, Reason.NOT_FRAMED, "the value is empty"),
         (b"{}", Fault.NOT_FRAMED, Reason.NOT_FRAMED, "(it looks like JSON)"),
         (frame(3, b"\0"), Fault.UNREADABLE_SCHEMA, Reason.UNREADABLE_SCHEMA,
-         "schema 3: t.Event cannot be read as that of input events: n: field 3 is of another type"),
+         "schema id 3: t.Event cannot be read as that of input events: n: field 3 is of another"),
         (frame(9, b"\0"), Fault.UNKNOWN_SCHEMA, Reason.UNKNOWN_SCHEMA_ID, "no schema with id 9"),
         (frame(1, b"\2\x10"), Fault.UNDECODABLE, Reason.UNDECODABLE,
          "the schema 1 has no message with the index [8]"),
@@ -235,7 +236,7 @@ def test_files_that_do_not_fit_glue(tmp_path: Path) -> None:
     """They are refused at the start."""
     with pytest.raises(SchemaError, match=r"changed\.proto cannot be used: .* is of another type"):
         of_glue(tmp_path, **{str(GUID): "changed"})
-    with pytest.raises(SchemaError, match=r"has no message that is read as t\.Event"):
+    with pytest.raises(SchemaError, match=r"has no record type that is read as t\.Event"):
         of_glue(tmp_path, **{str(GUID): "parts/place"})
 
 
@@ -298,6 +299,8 @@ def test_no_registry(tmp_path: Path) -> None:
         ("message {", {}, "line 1:9: Expected message name"),
         ('syntax = "proto3"; import "a.proto";', {}, "a.proto: File not found"),
         ("", {"../a.proto": ""}, "which is no .proto file"),
+        ("", {"\0.proto": ""}, "cannot be written to a file: embedded null byte"),
+        ("", {"a.proto": "\ud800"}, "'a.proto' cannot be written to a file"),
     ],
 )
 def test_what_is_no_schema(text: str, references: dict[str, str], why: str) -> None:

@@ -26,6 +26,7 @@ from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.key_rows import KeyRows
 from spark_cep.matcher.row_pattern.loops import found_loops, key_loop
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
+from spark_cep.matcher.row_pattern.prepared import prepare
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
 from spark_cep.pattern.types import (
@@ -287,7 +288,7 @@ def test_what_python_computes(condition: str, by_python: bool) -> None:
 
 def test_one_signature() -> None:
     """Whatever the plan, the loops are compiled once."""
-    compiled_matcher.prepare()
+    prepare()
     loops = (key_loop.run, found_loops.output_rows, found_loops.find_rows, found_loops.places_of)
     for number, condition in enumerate(["n > 0", "s > LAST(A.s)", "d < PREV(d)"]):
         measures = "MEASURES n AS m, FIRST(s) AS s1" if number else "MEASURES d AS m"

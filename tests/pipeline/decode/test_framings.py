@@ -19,7 +19,7 @@ from spark_cep.codecs.formats import record_format
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.codecs.record_faults import Fault
 from spark_cep.codecs.record_reader import RawRecord, RecordFormat
-from spark_cep.codecs.registry.framing import LARGEST_BODY, VALUE_HEADER, frame_of_glue
+from spark_cep.codecs.registry.framing import LARGEST_BODY, VALUE_HEADER
 from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSchema
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.errors import ConfigurationError, SchemaError, SchemaNotFoundError
@@ -28,6 +28,7 @@ from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
 from spark_cep.runner.batch import Batch
 from spark_cep.runner.runner import Runner
+from tests.codecs.registry.glue_framing import frame_of_glue
 from tests.codecs.test_formats import settings
 from tests.e2e.schemas import record
 from tests.pipeline.decode.lookups import lookup
@@ -289,10 +290,33 @@ def test_settings_that_do_not_say_enough(source: Any, why: str, tmp_path: Path) 
         given(tmp_path, **source)
 
 
+def test_one_version_of_two_inputs(tmp_path: Path) -> None:
+    """Its files may be two, and have to say the same."""
+    paths = files(tmp_path, event=SCHEMA, same=SCHEMA, older=OLDER)
+
+    def both(second: str) -> RecordFormat:
+        inputs = {
+            name: {
+                "topics": [name], "event_time": "at", "event_time_unit": "millis",
+                "framing": "glue", "reader_schema": {"file": paths["event"]},
+                "writer_schemas": {str(GUID): paths[file]},
+            }
+            for name, file in (("a", "event"), ("b", second))
+        }  # fmt: skip
+        return record_format(settings(tmp_path, url=None, **inputs), None, ["a", "b"])
+
+    form = both("same")
+    assert isinstance(form, ResolvedSchemas)
+    assert [writer.type for writer in form.writers[GUID]] == [0, 1]
+    said = rf"inputs\.b\.writer_schemas: .* {GUID} is .*older.*, and that .*event.*, which differs"
+    with pytest.raises(SchemaError, match=said):
+        both("older")
+
+
 def test_a_file_that_is_no_writer(tmp_path: Path) -> None:
     """It is refused at the start: none of its records would be read."""
     paths = files(tmp_path, event=SCHEMA, other=record("t.Other", at="long"))
-    with pytest.raises(SchemaError, match=r"has no record that is read as t\.Event"):
+    with pytest.raises(SchemaError, match=r"has no record type that is read as t\.Event"):
         given(
             tmp_path, framing="glue", reader_schema={"file": paths["event"]},
             writer_schemas={str(GUID): paths["other"]},

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from spark_cep.cases.document.loading import Case, CaseFile, read_file, unknown_names
-from spark_cep.codecs.schema_files import AVRO, PROTOBUF
+from spark_cep.codecs.schema_files import schemas_among
 from spark_cep.errors import ConfigurationError
 from spark_cep.pattern.document.loading import LoadedRule
 from spark_cep.rules.rule_set import assemble
@@ -16,9 +16,6 @@ from spark_cep.rules.sources.folder import OF_CASES, SUFFIXES, has_cases, read_r
 
 if TYPE_CHECKING:
     from spark_cep.testkit.inputs import Schema
-
-#: Names of schema files end so; where a folder has those of Avro, others do not count.
-_SCHEMAS: Final = (AVRO, PROTOBUF)
 
 
 @dataclass(frozen=True)
@@ -117,8 +114,7 @@ def _rule_file(path: Path) -> Path:
 
 def _beside(path: Path, rules: Sequence[LoadedRule]) -> Mapping[str | None, Path]:
     """The schema files beside: each of its input's name, or the only one."""
-    of_suffixes = (sorted(path.parent.glob(f"*{suffix}")) for suffix in _SCHEMAS)
-    files = next(filter(None, of_suffixes), [])
+    files = schemas_among(path.parent.iterdir())
     inputs = dict.fromkeys(name for one in rules for name in one.rule.events)
     named: dict[str | None, Path] = {file.stem: file for file in files if file.stem in inputs}
     missing = [name for name in inputs if name not in named]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,7 +40,7 @@ def play(
 
 def _trials(files: Sequence[Path]) -> Sequence[Trial]:
     """The rule and the events with which the page begins."""
-    from spark_cep.codecs.schema_files import AVRO, SchemaFile, schema_of_file
+    from spark_cep.codecs.schema_files import SchemaFile, schema_of_file
     from spark_cep.play.beginning import beginning
     from spark_cep.play.files.given_files import GivenFile
     from spark_cep.play.files.opening import opened
@@ -53,9 +52,8 @@ def _trials(files: Sequence[Path]) -> Sequence[Trial]:
     for file in files:
         schema = SchemaFile.of(file)
         if schema.is_protobuf:
-            # The page has schemas of Avro. What the file imports is there only here.
-            text = json.dumps(schema_of_file(file).json, indent=2)
-            given.append(GivenFile(f"{schema.path.stem}{AVRO}", text.encode()))
+            # What the file imports is there only here.
+            given.append(GivenFile.of_schema(schema.path.name, schema_of_file(file)))
             continue
         try:
             given.append(GivenFile(file.name, file.read_bytes()))

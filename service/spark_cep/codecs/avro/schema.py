@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,7 +53,7 @@ class AvroSchema:
     """A checked schema. ``root`` and the definitions in ``named`` refer to named types by full
     name; ``origin`` (subject or file) goes into messages."""
 
-    origin: str
+    origin: str = field(compare=False)
     root: Node
     named: Mapping[str, dict[str, Any]]
 
@@ -243,19 +243,19 @@ class _Parser:
         self.named[full] = definition
         inner = full.rpartition(".")[0]
         names: set[str] = set()
-        for field in fields:
-            name = field.get("name") if isinstance(field, dict) else None
+        for each in fields:
+            name = each.get("name") if isinstance(each, dict) else None
             if not isinstance(name, str) or not _NAME.fullmatch(name) or "." in name:
                 raise self._error(path, f"the record {full} has a field with the name {name!r}")
             below = f"{path}.{name}" if path else name
             if name in names:
                 raise self._error(below, "the field is defined twice")
-            if "type" not in field:
+            if "type" not in each:
                 raise self._error(below, "the field has no type")
-            self._check_aliases(field, below)
+            self._check_aliases(each, below)
             names.add(name)
-            inside = self.node(field["type"], inner, below, depth + 1)
-            definition["fields"].append(_without(field, "doc") | {"type": inside})
+            inside = self.node(each["type"], inner, below, depth + 1)
+            definition["fields"].append(_without(each, "doc") | {"type": inside})
         return full
 
     def _name(self, node: dict[str, Any], namespace: str, path: str) -> str:

@@ -158,5 +158,9 @@ def _put(folder: Path, name: str, content: str, origin: str) -> None:
     if path.is_absolute() or ".." in path.parts or not path.name.endswith(".proto"):
         raise SchemaError(f"{origin}: a reference is called {name!r}, which is no .proto file")
     where = folder / path
-    where.parent.mkdir(parents=True, exist_ok=True)
-    where.write_text(content, "utf-8")
+    try:
+        where.parent.mkdir(parents=True, exist_ok=True)
+        where.write_text(content, "utf-8")
+    except (OSError, ValueError) as error:
+        # Of a registry, names and texts are anything.
+        raise SchemaError(f"{origin}: {name!r} cannot be written to a file: {error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ from spark_cep.codecs.registry.schema_ids import (
     ids_in,
     ids_in_order,
     in_order,
+    named,
 )
 from spark_cep.codecs.registry.schema_lookup import UnknownIds
 from spark_cep.codecs.registry.schemas_by_id import SchemasById
@@ -40,7 +41,6 @@ from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import (
     SchemaError,
-    SparkCepError,
     printable,
     shortened,
 )
@@ -131,7 +131,7 @@ class ProtobufReader(RecordReader):
 
 
 @dataclass
-class ProtobufFormat(SchemasById[WriterMessage]):
+class ProtobufFormat(SchemasById[MessageFiles, WriterMessage]):
     """Protobuf: the record types with the parser of each; of the schemas of records the fields are
     found by the numbers that the types have. ``unframed``: of records without framing, the type of
     each topic."""
@@ -149,7 +149,10 @@ class ProtobufFormat(SchemasById[WriterMessage]):
         known = [each for each in ids if each in self.ids]
         first, messages = [0], list[tuple[int, int]]()
         for schema_id in ids_in_order(known):
-            messages += [(one.message, one.type) for one in self.writers.get(schema_id, ())]
+            messages += [
+                (one.message, -1 if one.type is None else one.type)
+                for one in self.writers.get(schema_id, ())
+            ]
             first.append(len(messages))
         numbers, guids = in_order(known)
         return KnownMessages(
@@ -159,28 +162,19 @@ class ProtobufFormat(SchemasById[WriterMessage]):
             np.array(messages, np.int64).reshape(-1, 2),
         )
 
-    def found(self, registry: Registry, schema_id: SchemaId) -> tuple[WriterMessage, ...]:
-        """See :class:`~spark_cep.codecs.registry.schemas_by_id.SchemasById`. Raises SchemaError for
-        whatever a schema fails in."""
-        try:
-            return tuple(self._writers(schema_id, registry.get_messages(schema_id)))
-        except SparkCepError:
-            raise
-        except Exception as error:
-            # Whoever may register schemas must not be able to end a job with one.
-            raise SchemaError(
-                f"schema {schema_id} cannot be used: {type(error).__name__}: {error}"
-            ) from error
+    def registered(self, registry: Registry, schema_id: SchemaId) -> MessageFiles:
+        """See :class:`~spark_cep.codecs.registry.schemas_by_id.SchemasById`."""
+        return registry.get_messages(schema_id)
 
-    def _writers(self, schema_id: SchemaId, files: MessageFiles) -> Iterator[WriterMessage]:
-        """The messages of a schema. Raises SchemaError where one is not what it is read as."""
+    def writers_in(self, schema_id: SchemaId, schema: MessageFiles) -> Iterable[WriterMessage]:
+        """See :class:`~spark_cep.codecs.registry.schemas_by_id.SchemasById`."""
         names: Mapping[str, int] = {one.name: one.number for one in self.types}
         of_glue = self.framing is Framing.GLUE
-        for index, message in files.numbered() if of_glue else files.messages():
-            number = names.get(message.full_name, -1)
-            if number >= 0 and (problems := differences(message, self._message(number))):
+        for index, message in schema.numbered() if of_glue else schema.messages():
+            number = names.get(message.full_name)
+            if number is not None and (problems := differences(message, self._message(number))):
                 raise SchemaError(
-                    f"schema {schema_id}: {message.full_name} cannot be read as that of input"
+                    f"{named(schema_id)}: {message.full_name} cannot be read as that of input"
                     f" {self.types[number].input}: {'; '.join(problems)}"
                 )
             key = index_of(index)

@@ -9,7 +9,6 @@ from google.protobuf.descriptor import Descriptor
 
 from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_file, compiled_text
-from spark_cep.codecs.protobuf.given_messages import ask_given
 from spark_cep.codecs.protobuf.message_columns import columns_of
 from spark_cep.codecs.protobuf.message_values import MessageParser
 from spark_cep.codecs.protobuf.reader import ProtobufFormat
@@ -76,7 +75,7 @@ def resolve_protobuf(
         found.lookup, found.registry = SchemaLookup(RegistrySettings.of(given)), registry
         found.ask(registry, sorted(ids)[-_ASKED_AT_START:])
     if framing is Framing.GLUE:
-        ask_given(found, inputs)
+        found.take_given(inputs, compiled_file)
     return found
 
 

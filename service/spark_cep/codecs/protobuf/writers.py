@@ -23,10 +23,10 @@ _ALIKE = (
 
 class WriterMessage(NamedTuple):
     """A ``message`` of a schema, by its index as one number, and the number of the type that it is
-    read as (-1: of none)."""
+    read as (``None``: no input reads it)."""
 
     message: int
-    type: int
+    type: int | None
 
 
 def index_of(index: Sequence[int]) -> int | None:

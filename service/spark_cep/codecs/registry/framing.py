@@ -82,14 +82,6 @@ def frame(schema_id: int, body: bytes) -> bytes:
     return b"\x00" + schema_id.to_bytes(4, "big") + body
 
 
-def frame_of_glue(version: UUID, body: bytes, *, compressed: bool = False) -> bytes:
-    """``body`` as a producer with AWS Glue's registry writes it."""
-    compression = loops.ZLIB if compressed else loops.PLAIN
-    return bytes([loops.GLUE_MAGIC, compression]) + version.bytes + (
-        zlib.compress(body) if compressed else body
-    )  # fmt: skip
-
-
 def prefixed(value: bytes) -> Framed:
     """The schema in front of a value and its body; ``FramingError`` where there is none."""
     if not value:

@@ -26,7 +26,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_rand
 
 from spark_cep.codecs.avro.schema import AvroSchema, check_defaults, parse
 from spark_cep.codecs.protobuf.descriptors import MessageFiles, compiled_text
-from spark_cep.codecs.registry.schema_ids import SchemaId
+from spark_cep.codecs.registry.schema_ids import SchemaId, named
 from spark_cep.codecs.registry.settings import RegistrySettings
 from spark_cep.config.topics import SchemaRegistry
 from spark_cep.errors import (
@@ -118,14 +118,14 @@ class Registry:
         """The schema with this id or GUID; ``.text`` is self-contained. Its defaults, which writers
         do not use, are not checked."""
         if schema not in self._schemas:
-            what = _named(schema)
+            what = named(schema)
             self._schemas[schema] = self._inlined(self._by_id(schema), what)
         return self._schemas[schema]
 
     def get_messages(self, schema: SchemaId) -> MessageFiles:
         """The Protobuf schema with this id or GUID, compiled with its references. Raises
         SchemaNotFoundError where there is none, SchemaError where it is no such schema."""
-        what = _named(schema)
+        what = named(schema)
         found = self._by_id(schema)
         if found.schema_type != "PROTOBUF":
             raise SchemaError(f"{what} is of type {found.schema_type or 'AVRO'}; allowed: PROTOBUF")
@@ -138,9 +138,9 @@ class Registry:
 
     def _by_id(self, schema: SchemaId) -> Schema:
         if isinstance(schema, int):
-            return self._ask(_named(schema), lambda: self._client.get_schema(schema))
+            return self._ask(named(schema), lambda: self._client.get_schema(schema))
         try:
-            return self._ask(_named(schema), lambda: self._client.get_schema_by_guid(str(schema)))
+            return self._ask(named(schema), lambda: self._client.get_schema_by_guid(str(schema)))
         except _NoSuchPathError as error:
             # Registries before Confluent Platform 8, and others, have no GUIDs; and a GUID is what
             # anybody may write into a record.
@@ -329,10 +329,6 @@ class Registry:
 
     def _said(self, text: str) -> str:
         return self._settings.redact(f"schema registry {self._settings.url} {text}")
-
-
-def _named(schema: SchemaId) -> str:
-    return f"schema {'id' if isinstance(schema, int) else 'GUID'} {schema}"
 
 
 def _passing(error: BaseException) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from spark_cep.codecs.avro.broken_records import without_bytes
 from spark_cep.codecs.avro.reader_schemas import record_names, record_schema
@@ -22,7 +22,7 @@ from spark_cep.codecs.avro.schema_nodes import Node
 from spark_cep.codecs.record_reader import Wanted
 from spark_cep.codecs.registry.avro_reader import AvroReader, avro_reader
 from spark_cep.codecs.registry.event_types import EventType
-from spark_cep.codecs.registry.schema_ids import SchemaId
+from spark_cep.codecs.registry.schema_ids import SchemaId, named
 from spark_cep.codecs.registry.schemas_by_id import SchemasById
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.errors import SchemaError
@@ -34,13 +34,9 @@ from spark_cep.pattern.types import (
     unreadable_part,
 )
 
-
-class AvroRegistry(Protocol):
-    """Knows schemas of Avro by id, as a registry does."""
-
-    def get_schema(self, schema: SchemaId) -> AvroSchema:
-        """The schema with this id. Raises SchemaNotFoundError where there is none, SchemaError
-        where it cannot be used."""
+if TYPE_CHECKING:
+    # Its HTTP client takes a while to import, and these travel to each Python worker.
+    from spark_cep.codecs.registry.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class WriterSchema:
 
 
 @dataclass
-class ResolvedSchemas(SchemasById[WriterSchema]):
+class ResolvedSchemas(SchemasById[AvroSchema, WriterSchema]):
     """Avro: record types, and the writers of each schema id. ``unframed``: of records without
     framing, the schema id of each topic."""
 
@@ -69,27 +65,18 @@ class ResolvedSchemas(SchemasById[WriterSchema]):
         """The reader of the ``wanted`` columns of each record type."""
         return avro_reader(self, wanted, vectors)
 
-    def found(self, registry: AvroRegistry, schema_id: SchemaId) -> tuple[WriterSchema, ...]:
+    def registered(self, registry: Registry, schema_id: SchemaId) -> AvroSchema:
         """See :class:`~spark_cep.codecs.registry.schemas_by_id.SchemasById`."""
-        return self._readable(schema_id, registry.get_schema(schema_id))
+        return registry.get_schema(schema_id)
 
-    def _readable(self, schema_id: SchemaId, schema: AvroSchema) -> tuple[WriterSchema, ...]:
-        """The writers of a schema. Raises SchemaError for whatever it fails in."""
-        try:
-            if problem := without_bytes(schema):
-                raise SchemaError(f"schema id {schema_id}: {problem}, in any number")
-            writers = tuple(self._writers(schema_id, schema))
-            for writer in writers:
-                if writer.type is not None:
-                    _try_layout(writer, self.types[writer.type])
-        except SchemaError:
-            raise
-        except Exception as error:
-            # Whoever may register schemas must not be able to end a job with one.
-            raise SchemaError(
-                f"schema id {schema_id} cannot be used: {type(error).__name__}: {error}"
-            ) from error
-        return writers
+    def writers_in(self, schema_id: SchemaId, schema: AvroSchema) -> Iterable[WriterSchema]:
+        """See :class:`~spark_cep.codecs.registry.schemas_by_id.SchemasById`."""
+        if problem := without_bytes(schema):
+            raise SchemaError(f"{named(schema_id)}: {problem}, in any number")
+        for writer in self._writers(schema_id, schema):
+            if writer.type is not None:
+                _try_layout(writer, self.types[writer.type])
+            yield writer
 
     def _writers(self, schema_id: SchemaId, schema: AvroSchema) -> Iterable[WriterSchema]:
         if not isinstance(schema.root, list):
@@ -116,7 +103,7 @@ class ResolvedSchemas(SchemasById[WriterSchema]):
             problems = resolves(_record(schema, name, branch), reader.readable)
             if problems:
                 raise SchemaError(
-                    f"schema id {schema_id} ({name}) cannot be read as {reader.name} of input"
+                    f"{named(schema_id)} ({name}) cannot be read as {reader.name} of input"
                     f" {reader.input}: " + "; ".join(problems)
                 )
             yield WriterSchema(schema_id, schema, branch, reader.number)

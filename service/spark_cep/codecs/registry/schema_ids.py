@@ -67,6 +67,11 @@ def ids_in(ranges: str) -> frozenset[SchemaId]:
     return frozenset(found)
 
 
+def named(schema: SchemaId) -> str:
+    """The id as messages say it."""
+    return f"schema {'id' if isinstance(schema, int) else 'GUID'} {schema}"
+
+
 def schema_id_of(name: str) -> SchemaId:
     """The id whose text is ``name``."""
     return int(name) if name.isdecimal() else UUID(name)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from uuid import UUID
 
 from spark_cep.codecs.output.dead_letters import LONGEST_DETAIL
 from spark_cep.codecs.record_reader import RecordFormat
@@ -16,6 +18,7 @@ from spark_cep.codecs.registry.schema_ids import (
     SchemaId,
     ids_in_order,
     in_order,
+    named,
     ranges_of,
     schema_id_of,
 )
@@ -23,11 +26,25 @@ from spark_cep.codecs.registry.schema_lookup import LARGEST_REGISTERED, SchemaLo
 from spark_cep.codecs.topic_numbers import TopicNumbers
 from spark_cep.errors import SchemaError, SchemaNotFoundError, printable, shortened
 
-_Writer = TypeVar("_Writer")
+if TYPE_CHECKING:
+    # Python workers need no settings.
+    from spark_cep.config.topics import Input
+
+
+class SchemaWriter(Protocol):
+    """A record type of a schema that records are written with."""
+
+    @property
+    def type(self) -> int | None:
+        """The number of the type that it is read as; ``None``: no input reads it."""
+
+
+_Schema = TypeVar("_Schema")
+_Writer = TypeVar("_Writer", bound=SchemaWriter)
 
 
 @dataclass
-class SchemasById(RecordFormat, Generic[_Writer]):
+class SchemasById(RecordFormat, Generic[_Schema, _Writer]):
     """Record types, writers, ids that the registry does not know (with when it said so, in
     milliseconds since 1970), and ids whose schema cannot be read with the reader schema (with the
     reason). Tasks ask ``lookup`` about ids that are not among these, the driver learns them from
@@ -44,10 +61,14 @@ class SchemasById(RecordFormat, Generic[_Writer]):
     registry: Any = None
 
     @abstractmethod
-    def found(self, registry: Any, schema_id: SchemaId) -> tuple[_Writer, ...]:
-        """The writers of a schema, which ``registry`` is asked for. Raises SchemaError where it
-        cannot be read, SchemaNotFoundError where there is none, RegistryError where the registry
-        cannot be reached."""
+    def registered(self, registry: Any, schema_id: SchemaId) -> _Schema:
+        """Ask ``registry`` for a schema. Raises SchemaError where it cannot be used,
+        SchemaNotFoundError where there is none, RegistryError where the registry cannot be
+        reached."""
+
+    @abstractmethod
+    def writers_in(self, schema_id: SchemaId, schema: _Schema) -> Iterable[_Writer]:
+        """The writers in a schema. Raises SchemaError where one cannot be read as its type."""
 
     def snapshot(self) -> Self:
         """Return a copy of the present knowledge for another thread or process."""
@@ -99,11 +120,60 @@ class SchemasById(RecordFormat, Generic[_Writer]):
                 self.unknown_ids[schema_id] = now
                 continue
             try:
-                self.writers[schema_id] = self.found(registry, schema_id)
+                self.take(schema_id, self.registered(registry, schema_id))
             except SchemaNotFoundError:
                 self.unknown_ids[schema_id] = now
                 continue
             except SchemaError as error:
-                # It goes into each dead letter.
-                self.unreadable[schema_id] = shortened(printable(str(error)), LONGEST_DETAIL)
+                self._refuse(schema_id, error)
             self.unknown_ids.pop(schema_id, None)
+
+    def take(self, schema_id: SchemaId, schema: _Schema) -> None:
+        """Remember the writers in a schema, or the reason why it cannot be read."""
+        try:
+            self.writers[schema_id] = self._readable(schema_id, schema)
+        except SchemaError as error:
+            self._refuse(schema_id, error)
+
+    def _readable(self, schema_id: SchemaId, schema: _Schema) -> tuple[_Writer, ...]:
+        """The writers in a schema. Raises SchemaError for whatever it fails in."""
+        try:
+            return tuple(self.writers_in(schema_id, schema))
+        except SchemaError:
+            raise
+        except Exception as error:
+            # Whoever may register schemas must not be able to end a job with one.
+            raise SchemaError(
+                f"{named(schema_id)} cannot be used: {type(error).__name__}: {error}"
+            ) from error
+
+    def _refuse(self, schema_id: SchemaId, why: SchemaError) -> None:
+        # It goes into each dead letter.
+        self.unreadable[schema_id] = shortened(printable(str(why)), LONGEST_DETAIL)
+
+    def take_file(self, schema_id: SchemaId, schema: _Schema, file: str) -> None:
+        """Remember the writers in the schema of a file. Raises SchemaError where it cannot be read,
+        or no input reads any of its records."""
+        self.take(schema_id, schema)
+        if schema_id in self.unreadable:
+            raise SchemaError(f"{file} cannot be used: {self.unreadable[schema_id]}")
+        if all(writer.type is None for writer in self.writers[schema_id]):
+            known = ", ".join(each.name for each in self.types)
+            raise SchemaError(f"{file}: has no record type that is read as {known}")
+
+    def take_given(self, inputs: Mapping[str, Input], read: Callable[[Path], _Schema]) -> None:
+        """Remember the schemas that ``inputs`` name by the GUIDs of their versions, whose files
+        ``read`` reads. Raises SchemaError as :meth:`take_file`, and where inputs name different
+        schemas by one GUID."""
+        files: dict[UUID, tuple[Path, _Schema]] = {}
+        for name, source in inputs.items():
+            for guid, file in source.writer_schemas.items():
+                schema = read(file)
+                other, same = files.setdefault(guid, (file, schema))
+                if schema != same:
+                    raise SchemaError(
+                        f"inputs.{name}.writer_schemas: the schema version {guid} is {file}, and"
+                        f" that of another input is {other}, which differs"
+                    )
+        for guid, (file, schema) in files.items():
+            self.take_file(guid, schema, str(file))

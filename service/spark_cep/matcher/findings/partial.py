@@ -18,8 +18,9 @@ from spark_cep.model import Event
 FOREVER = (1 << 63) - 1
 #: A watermark beyond all event times: no event will follow.
 END_OF_TIME = 1 << 62
-#: Values of ``Taken.matched``.
-NOT_MATCHED, MATCHED_WITH_MORE, MATCHED = range(3)
+#: Values of ``matched``, of the sequence of events that ends there: it is in no match, a match
+#: begins with it, it is a match. What stands before it in a match is in that match, too.
+NOT_MATCHED, MATCHED_WITH_MORE, MATCHED = 0, 1, 2
 
 
 class Taken:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, I64, NONE, Table
 from spark_cep.columns.growth import grown
-from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
+from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.errors import damaged_state
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.row_pattern.calls import ConditionFailure, RowPatternCalls
@@ -27,12 +27,7 @@ from spark_cep.matcher.row_pattern.loops import (
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits, lower
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import Expression
-from spark_cep.pattern.expressions.canonical import expression
-from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowPosition, RowReference
-from spark_cep.pattern.sql.query import Measure, Query
-from spark_cep.pattern.sql.row_pattern import PatternVariable
-from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
-from spark_cep.pattern.types import STRING, RecordType, column_type
+from spark_cep.pattern.types import column_type
 from spark_cep.programs.loops import expression_loop
 from spark_cep.programs.values import values_of
 
@@ -313,28 +308,3 @@ def _check(states: RowPatternStates, matcher: CompiledRowPattern) -> None:
     if wrong != NONE or int(states.keys["rows"].sum()) != len(states.rows):
         key = "" if wrong == NONE else f": {states.keys[wrong]}"
         raise damaged_state(f"rows of a rule in SQL are not in order{key}")
-
-
-def prepare() -> None:
-    """Compile the loops, or load what was compiled before; they are the same for every plan.
-
-    Raises OSError when they would have to be kept in a cache that cannot be written.
-    """
-    values = ColumnAt(RowPosition(), ("s",)), RowAggregate("COUNT")
-    measures = [Measure("m", expression(RowReference(value)), STRING) for value in values]
-    # Not from a text: to make the parser of statements takes longer than all of this.
-    query = Query(
-        text="", source="", input="", partition=(), order=(), measures=tuple(measures),
-        rows=RowsPerMatch.ONE_ROW, skip=SkipTo.PAST_LAST_ROW, target=(),
-        pattern=PatternVariable("A"),
-        within_ms=None, variables=("A",), unions={}, defines={}, outputs=(),
-        event=RecordType({"s": STRING}),
-    )  # fmt: skip
-    matcher = CompiledRowPattern(plan_query(query))
-    states, events = RowPatternStates(), EventTable.of([], Names(), matcher.slots)
-    keys = np.zeros(0, np.int64)
-    for found in RowPatternLoopRun(matcher, states, events, states.rows, keys, 0, Names()):
-        assert not len(found.output.result)
-    nodes, one = np.zeros(1, tables.NODE), np.zeros(1, np.int64)
-    nodes["previous"] = NONE
-    thread_loop.path_back(nodes, one, 0, one)

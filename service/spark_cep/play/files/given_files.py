@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
+from spark_cep.codecs.avro.schema import AvroSchema
+from spark_cep.codecs.schema_files import AVRO
 from spark_cep.errors import ConfigurationError
 
 MOST_BYTES: Final = 8 << 20
@@ -18,6 +21,11 @@ class GivenFile:
 
     name: str
     content: bytes
+
+    @classmethod
+    def of_schema(cls, name: str, schema: AvroSchema) -> GivenFile:
+        """A schema file of another format as the page has schemas, which is in Avro."""
+        return cls(PurePath(name).stem + AVRO, json.dumps(schema.json, indent=2).encode())
 
     @property
     def suffix(self) -> str:

@@ -125,8 +125,7 @@ def _in_avro(file: GivenFile) -> GivenFile:
 
     advice = f"begin the page with the one that events are: spark-cep play {file.name}:MESSAGE"
     message = compiled_text(file.text, file.name, {}).message_called(None, file.name, advice)
-    schema = json.dumps(columns_of(message, file.name).json)
-    return GivenFile(PurePath(file.name).stem + AVRO, schema.encode())
+    return GivenFile.of_schema(file.name, columns_of(message, file.name))
 
 
 def _is_rule(file: GivenFile) -> bool:

@@ -69,7 +69,7 @@ class CsvLines:
         return cls(file, tuple(names), delimiter, {})
 
     def record_ends(self, data: NDArray[np.uint8]) -> I64:
-        """See :class:`TextForm`."""
+        """The places of the line ends that end a record, in a text that begins with one."""
         ends = np.flatnonzero(data == NEWLINE)
         quotes = np.flatnonzero(data == _QUOTE)
         if not len(quotes):
@@ -114,7 +114,7 @@ class CsvLines:
         return named.removeprefix("Row #1: ")
 
     def inferred(self, records: Bytes) -> pa.Schema:
-        """See :class:`TextForm`."""
+        """The columns that the first records have. Raises SchemaError."""
         sound = [v for v in first_values(records) if len(self._cells(v)) == len(self.names)]
         if not sound:
             raise SchemaError(

@@ -32,7 +32,7 @@ class JsonLines:
     file: Path
 
     def record_ends(self, data: NDArray[np.uint8]) -> I64:
-        """See :class:`TextForm`."""
+        """The places of the line ends that end a record, in a text that begins with one."""
         return np.flatnonzero(data == NEWLINE)
 
     def check(self, records: Bytes) -> None:
@@ -41,7 +41,7 @@ class JsonLines:
             raise SchemaError(_no_objects(self.file, records))
 
     def inferred(self, records: Bytes) -> pa.Schema:
-        """See :class:`TextForm`."""
+        """The columns that the first records have. Raises SchemaError."""
         self.check(records)
         sound = as_lines([value for value in first_values(records) if _is_object(value)])
         text = joined(sound)

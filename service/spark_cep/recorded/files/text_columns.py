@@ -6,14 +6,12 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import LENGTH_BITS, LENGTH_MASK, Bytes
 from spark_cep.pipeline.decode.iso_times import micros_of
 from spark_cep.recorded.files.row_writer import RowColumn, RowError
@@ -27,16 +25,6 @@ _WITH_CLOCK = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}"
 _MICROS = pa.timestamp("us", "UTC")
 
 Columns = Mapping[str, pa.Array | list[Any]]
-
-
-class TextForm(Protocol):
-    """A form of text with a record for each event."""
-
-    def record_ends(self, data: NDArray[np.uint8]) -> I64:
-        """The places of the line ends that end a record, in a text that begins with one."""
-
-    def inferred(self, records: Bytes) -> pa.Schema:
-        """The columns that the first records have. Raises SchemaError."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def message_index(data, at, end):
 
 @compiled
 def _schema_and_message_of_glue(data, at, end, ids, guids):
-    """The same as :func:`schema_and_message` of a record in AWS Glue's framing."""
+    """The values of :func:`schema_and_message` for a record in AWS Glue's framing."""
     if end - at < GLUE_LENGTH or data[at] != GLUE_MAGIC or data[at + 1] != PLAIN:
         return np.int64(-2), np.int64(-1), at
     upper = big_endian(data, at + 2, 8)

@@ -6,15 +6,9 @@ import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
 from spark_cep.columns.loops.number_hash import mixed_with
+from spark_cep.matcher.findings.partial import MATCHED, NOT_MATCHED
 from spark_cep.matcher.steps.loops.accumulators import added_up, chain_length, extended, has_room
-from spark_cep.matcher.steps.loops.kernel_tables import (
-    MATCHED,
-    NOT_MATCHED,
-    PASS,
-    STOPS,
-    TAKES,
-    UNCHANGED,
-)
+from spark_cep.matcher.steps.loops.kernel_tables import PASS, STOPS, TAKES, UNCHANGED
 from spark_cep.matcher.steps.loops.limit_loop import settle
 from spark_cep.matcher.steps.loops.release_loop import finish
 from spark_cep.programs.loops.expression_loop import holds

@@ -14,9 +14,6 @@ SKIP_FAILED, LIMIT_REACHED, MATCH_LIMIT_REACHED, WORK_LIMIT_REACHED = 0, 1, 2, 3
 #: Of what is held beyond the limit of work, so much more is dropped, one part of so many, that it
 #: is not counted again at each event.
 SPARE_PART = 8
-#: Values of ``NODE.matched``, of the sequence of events that ends there: it is in no match, a match
-#: begins with it, it is a match. What stands before a node that is in a match is in it, too.
-NOT_MATCHED, MATCHED_WITH_MORE, MATCHED = 0, 1, 2
 
 #: A rule. A missing duration is ``FOREVER``, a missing time ``NEVER``; ``tables`` go on at its
 #: ``first_state``, ``first_condition`` and ``first_accumulator``; ``distinct`` accumulators are of

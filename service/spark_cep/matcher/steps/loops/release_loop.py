@@ -8,11 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
+from spark_cep.matcher.findings.partial import MATCHED, MATCHED_WITH_MORE, NOT_MATCHED
 from spark_cep.matcher.steps.loops.kernel_tables import (
-    MATCHED,
-    MATCHED_WITH_MORE,
     NO_SKIP,
-    NOT_MATCHED,
     PAST_LAST_EVENT,
     SKIP_FAILED,
     TO_FIRST,
