@@ -50,7 +50,7 @@ def restarted(scenario: Scenario) -> Iterator[Command]:
     """The command after a kill -9 that hit it while it worked on the stream."""
     stream = Stream(scenario)
     document = scenario.document(
-        trigger={"mode": "continuous", "interval": "100 ms"},
+        trigger={"mode": "continuous", "latency": "100 ms"},
         source={"max_offsets_per_trigger": 2},
         spark={
             "master": "local[2]",
