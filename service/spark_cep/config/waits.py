@@ -11,10 +11,9 @@ def waits_of(settings: Settings) -> str | None:
     ends."""
     if settings.trigger.mode != "continuous":
         return None
-    disorder, latency = settings.time.allowed_disorder, settings.trigger.latency
-    waits = []
-    if disorder:
-        waits.append(f"for {format_duration(disorder)} of disorder (time.allowed_disorder)")
-    if latency:
-        waits.append(f"up to {format_duration(latency)} for their batch (trigger.latency)")
-    return f"matches wait {' and '.join(waits)}" if waits else "matches wait for their batch alone"
+    disorder = format_duration(settings.time.allowed_disorder)
+    latency = format_duration(settings.trigger.latency)
+    return (
+        f"matches wait for {disorder} of disorder (time.allowed_disorder), and for their batch up"
+        f" to {latency} (trigger.latency), or as long as two batches take"
+    )
