@@ -144,6 +144,8 @@ def test_every_line_of_the_log_is_json(restarted: Command) -> None:
     assert len({line["query"] for line in [*done, *started]}) == 1
     assert {"batch", "records", "seconds"} <= done[-1].keys()
     assert any(line["event"] == "spark_log" for line in lines)
+    (waits,) = {line["text"] for line in lines if line["event"] == "latency_of_settings"}
+    assert "up to 100 ms (trigger.latency)" in waits
 
 
 def _lines(log: Path) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ def test_a_long_aim_makes_few_batches(scenario: Scenario) -> None:
     trigger = {"mode": "continuous", "latency": f"{AIM_SECONDS:g} seconds"}
     with scenario.running(trigger=trigger):
         stream.send(("k", "x", 0))
-        scenario.wait_for_records(1)
+        scenario.wait_for_records(1, seconds=300)
         time.sleep(AIM_SECONDS + 1)
 
         sent = time.monotonic()

@@ -183,36 +183,35 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        if self._last_control is not None:
-            return self._newest(start, limit, self._last_control).as_json()
-        self._pacing.asked()
-        newest = self._newest(start, limit, self._control)
-        end = newest.as_json()
+        bounded = self._last_control is not None
+        if not bounded:
+            self._pacing.asked()
+        most = None if isinstance(limit, ReadAllAvailable) else self._most_records
+        ends = self._planned[0].latest(SourceOffset.from_json(start).input, most)
+        control = self._control if self._last_control is None else self._last_control
+        end = SourceOffset(control, ends).as_json()
+        return end if bounded else self._paced(start, end, control, ends)
+
+    def _paced(
+        self, start: dict[str, Any], end: dict[str, Any], control: dict[str, Any], ends: Ends
+    ) -> dict[str, Any]:
+        """The end of the next batch where it is due; otherwise, after a while, its start."""
         known = self._planned[0].known
-        more_waits = any(known[at] > each for at, each in newest.input.items())
+        more_waits = any(known[at] > each for at, each in ends.items())
         left = 0.0 if more_waits else self._pacing.seconds_left()
         if end != start and not left:
             self._pacing.planned(more_waits=more_waits)
             self._arrivals.rest()
             self._tell_answer(waits=False)
             return end
-        # Spark's time of a batch begins when it asks: it waits here when it gets none.
+        # Spark's time of a batch begins when it asks: so the waiting is in a question that brings
+        # none.
         self._tell_answer(waits=True)
         if end != start:
             time.sleep(min(left, _ASK_EVERY_SECONDS))
         else:
-            told = newest.control
-            self._arrivals.wait(newest.input, _ASK_EVERY_SECONDS, lambda: self._control != told)
+            self._arrivals.wait(ends, _ASK_EVERY_SECONDS, lambda: self._control != control)
         return start
-
-    def _newest(
-        self, start: dict[str, Any], limit: ReadLimit, control: dict[str, Any]
-    ) -> SourceOffset:
-        """The end of a batch that begins at ``start`` now."""
-        most = None if isinstance(limit, ReadAllAvailable) else self._most_records
-        return SourceOffset(
-            control, self._planned[0].latest(SourceOffset.from_json(start).input, most)
-        )
 
     def _tell_answer(self, *, waits: bool) -> None:
         answer = Answer(time.monotonic_ns() // 1_000_000, waits)
