@@ -20,8 +20,9 @@ class Pacing:
 
     A record that a batch just missed was appended when the batch was planned. So the next batch is
     due as long before that time plus the aim as it is expected to take, which is as long as the
-    slowest of the recent ones. After a spell without records that time has passed, and a batch
-    begins at once; where batches take more than half of the aim, they follow one another at once.
+    slowest of the recent ones, but for the first. After a spell without records that time has
+    passed, and a batch begins at once; where batches take more than half of the aim, they follow
+    one another at once.
     """
 
     def __init__(self, aim: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,6 +31,8 @@ class Pacing:
         self._asked = clock()
         self._planned: float | None = None
         self._running = self._more_waits = False
+        #: The first batch opens the state and compiles code: it says nothing of the others.
+        self._first: float | None = None
         self._durations: deque[float] = deque(maxlen=_RECENT)
 
     def asked(self) -> None:
@@ -38,7 +41,10 @@ class Pacing:
         if self._running:
             assert self._planned is not None
             self._running = False
-            self._durations.append(self._asked - self._planned)
+            if self._first is None:
+                self._first = self._asked - self._planned
+            else:
+                self._durations.append(self._asked - self._planned)
 
     def planned(self, *, more_waits: bool) -> None:
         """A batch begins, with what Kafka had when :meth:`asked` was called, or, if ``more_waits``,
@@ -51,5 +57,6 @@ class Pacing:
         """The seconds until the next batch is due; 0: now. It is asked between batches."""
         if self._planned is None or self._more_waits:
             return 0.0
-        due = self._planned + self._aim - max(self._durations)
+        assert self._first is not None
+        due = self._planned + self._aim - max(self._durations, default=self._first)
         return max(0.0, due - self._clock())
