@@ -12,9 +12,9 @@ from tests.e2e.stream import Stream, sequence
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-AIM_SECONDS = 6.0
+AIM_SECONDS = 10.0
 #: A record each tenth of a second, for so long.
-LOAD_SECONDS = 15.0
+LOAD_SECONDS = 20.0
 
 
 def test_a_long_aim_makes_few_batches(scenario: Scenario) -> None:
@@ -40,8 +40,8 @@ def test_a_long_aim_makes_few_batches(scenario: Scenario) -> None:
             time.sleep(0.1)
         scenario.wait_for_records(2 + number, seconds=2 * AIM_SECONDS)
         late = time.monotonic() - began - LOAD_SECONDS
-        assert late < AIM_SECONDS + 1, "the last record is as old as the aim at most"
+        assert late < 1.5 * AIM_SECONDS, "about as old as the aim at most"
         batches = len(scenario.reports) - before
-        # Batches begin less than the aim apart, by what they take.
+        # They begin less than the aim apart, by what they take. Without an aim there are dozens.
         assert 2 <= batches <= 6, "not a batch for each few records"
     assert scenario.total(Count.RECORDS) == 2 + number
