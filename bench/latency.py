@@ -44,7 +44,7 @@ _START_LIMIT, _LOOK_SECONDS = 180.0, 0.2
 #: About: from a process to its first output, and from the last event to the figures.
 _START_SECONDS, _END_SECONDS = 20.0, 15.0
 #: What the documentation recommends for latency.
-_OUR_TRIGGER = {"interval": "0 ms"}
+_OUR_TRIGGER = {"latency": "0 ms"}
 #: By itself Flink lets time move every 200 ms, and keeps an output for up to 100.
 _FLINK_OPTIONS = {
     "pipeline.auto-watermark-interval": "10ms",

@@ -197,7 +197,7 @@ def _continuous(bed: TestBed, topic: str, rules: Path) -> dict[str, Any]:
     topics = {kind: output_topic(run, kind) for kind in OUTPUTS}
     bed.broker.create_topics(dict.fromkeys(topics.values(), PARTITIONS))
     changed = {
-        "trigger": {"mode": "continuous", "interval": "0 ms"},
+        "trigger": {"mode": "continuous", "latency": "0 ms"},
         "lifecycle": {"stop_grace": "5 minutes"},
     }
     return bed.settings(run, topic, rules, batch=250_000, changed=changed)

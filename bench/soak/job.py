@@ -69,7 +69,7 @@ class SoakJob:
                 "state_partitions": 2,
                 "rocksdb_memory": "16 MiB",
             },
-            "trigger": {"interval": "500 ms"},
+            "trigger": {"latency": "500 ms"},
             "spark": {
                 "master": "local[2]",
                 "classes_folder": str(jars.parent / "classes"),

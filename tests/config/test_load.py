@@ -43,7 +43,7 @@ def refusal(folder: Path, text: str, **environ: str) -> str:
 def test_minimal_file_takes_defaults(tmp_path: Path) -> None:
     """What is left out has its default."""
     settings = load(write(tmp_path, MINIMAL), {})
-    assert settings.time.allowed_disorder == 10_000
+    assert settings.time.allowed_disorder == 1_000
     assert settings.state.rocksdb_memory == 512 * 2**20
     assert settings.outputs.topics.all() == (
         "cep.matches",
@@ -53,7 +53,7 @@ def test_minimal_file_takes_defaults(tmp_path: Path) -> None:
         "cep.dead-letters",
         "cep.shadow",
     )
-    assert settings.trigger.interval == 500
+    assert settings.trigger.latency == 250
 
 
 def test_environment_overrides_the_file(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ outputs:
         ("SPARK_CEP__TIME__ALLOWED_DISORDR", "did you mean SPARK_CEP__TIME__ALLOWED_DISORDER?"),
         ("SPARK_CEP__KAFKA__SECURTY__PASSWORD", "mean SPARK_CEP__KAFKA__SECURITY__PASSWORD?"),
         ("SPARK_CEP__ZZZ", "unknown setting `zzz`\n  help: settings here: kafka, inputs, outputs"),
-        ("SPARK_CEP__TRIGGER__INTERVAL__MS", "help: SPARK_CEP__TRIGGER__INTERVAL, or"),
+        ("SPARK_CEP__TRIGGER__LATENCY__MS", "help: SPARK_CEP__TRIGGER__LATENCY, or"),
         ("SPARK_CEP__SPARK__CONF__X", "help: SPARK_CEP__SPARK__CONF with the whole of it"),
         (
             "SPARK_CEP__SPARK__CONF",
@@ -366,7 +366,7 @@ def test_a_secret_that_yaml_cannot_read_is_not_shown(tmp_path: Path, value: str)
 def test_json_has_durations_and_sizes_as_text(tmp_path: Path) -> None:
     """Durations and sizes are written as a configuration has them."""
     plain = load(write(tmp_path, MINIMAL), {}).model_dump(mode="json")
-    assert plain["time"]["allowed_disorder"] == "10 seconds"
+    assert plain["time"]["allowed_disorder"] == "1 second"
     assert plain["time"]["advance_when_idle"] is None
     assert plain["state"]["rocksdb_memory"] == "512 MiB"
 

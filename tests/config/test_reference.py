@@ -49,7 +49,7 @@ def test_schema_lets_values_come_from_elsewhere() -> None:
     assert elsewhere in definitions["Time"]["properties"]["allowed_disorder"]["anyOf"]
     values = definitions["Spark"]["properties"]["conf"]["additionalProperties"]
     assert elsewhere in values["anyOf"]
-    assert definitions["Time"]["properties"]["allowed_disorder"]["default"] == "10 seconds"
+    assert definitions["Time"]["properties"]["allowed_disorder"]["default"] == "1 second"
 
 
 DURATIONS = ("500 ms", "10s", " 1 Hour 30 MINUTES ", "1.5 h", "0 ms")

@@ -165,7 +165,7 @@ class _Query:
             outputs={"late_events": "all"},
             rules={"max_rules": len(self._cases)},
             state={"key_groups": 8, "bucket_size": "4 KiB", "state_partitions": 2},
-            trigger={"mode": "continuous", "interval": "0 ms"},
+            trigger={"mode": "continuous", "latency": "0 ms"},
         ):
             for (_, arriving), (moves_to, _) in pairwise(arrivals):
                 self._feed([*arriving, self._mover(moves_to)])

@@ -134,7 +134,7 @@ class Scenario:
                 "bucket_size": "1 KiB",
                 "state_partitions": 1,
             },
-            "trigger": {"mode": "available_now", "interval": "0 ms"},
+            "trigger": {"mode": "available_now"},
             "lifecycle": {"stop_grace": "1 minute"},
             "rules": {
                 "folder": str(self.rules_folder),
@@ -178,7 +178,7 @@ class Scenario:
     @contextmanager
     def running(self, **sections: Mapping[str, Any]) -> Iterator[Service]:
         """Run without end in a thread, until the block is left; errors of the job are raised."""
-        trigger = {"mode": "continuous", "interval": "100 ms"}
+        trigger = {"mode": "continuous", "latency": "100 ms"}
         service = self.service(on_batch=None, **{"trigger": trigger, **sections})
         self._failures.clear()
 

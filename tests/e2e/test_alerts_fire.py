@@ -43,7 +43,7 @@ def test_alerts_fire_and_resolve(kafka: KafkaAccess, registry: str, tmp_path: Pa
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
     (page,) = free_ports(1)
     document = scenario.document(
-        trigger={"mode": "continuous", "interval": "100 ms"},
+        trigger={"mode": "continuous", "latency": "100 ms"},
         spark={"master": "local[2]", "classes_folder": str(CLASSES)},
         observability={"metrics_port": page},
     )
@@ -103,7 +103,7 @@ def test_kafka_dies_and_is_back(own_broker: EmbeddedBroker, registry: str, tmp_p
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
     (page,) = free_ports(1)
     document = scenario.document(
-        trigger={"mode": "continuous", "interval": "100 ms"},
+        trigger={"mode": "continuous", "latency": "100 ms"},
         spark={"master": "local[2]", "classes_folder": str(CLASSES)},
         observability={"metrics_port": page},
     )

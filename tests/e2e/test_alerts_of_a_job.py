@@ -86,7 +86,7 @@ def _rig(kafka: KafkaAccess, registry: str, folder: Path) -> Iterator[Rig]:
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 hour", limits=limits))
     page, volume = free_ports(2)
     document = scenario.document(
-        trigger={"mode": "continuous", "interval": "100 ms"},
+        trigger={"mode": "continuous", "latency": "100 ms"},
         spark={"master": "local[2]", "classes_folder": str(CLASSES)},
         observability={"metrics_port": page},
         source={"fail_on_data_loss": False},

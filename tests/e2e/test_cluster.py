@@ -181,7 +181,7 @@ def _document(
         time=TIME,
         source={"max_offsets_per_trigger": A_BATCH},
         state={"checkpoint": str(scenario.folder / "on-cluster"), **STATE},
-        trigger={"mode": "continuous", "interval": "0 ms"},
+        trigger={"mode": "continuous", "latency": "0 ms"},
         spark={
             "master": cluster.url,
             "classes_folder": str(CLASSES),

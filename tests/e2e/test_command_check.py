@@ -241,13 +241,13 @@ def test_rules_of_the_settings(kafka: KafkaAccess, registry: str, tmp_path: Path
 def test_run_refuses_a_wrong_configuration(tmp_path: Path) -> None:
     """Exit code 3, and all problems at once, the unknown setting with the nearest name."""
     config = tmp_path / "config.yaml"
-    config.write_text("kafka:\n  bootstrap_server: here\ntrigger:\n  interval: soon\n", "utf-8")
+    config.write_text("kafka:\n  bootstrap_server: here\ntrigger:\n  latency: soon\n", "utf-8")
     # A process of its own: it takes signals, and puts off the collection of garbage.
     command = [sys.executable, "-m", "spark_cep.cli.main", "run", "--config", str(config)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 3
     assert "bootstrap_servers" in result.stdout
-    assert "trigger.interval" in result.stdout
+    assert "trigger.latency" in result.stdout
     assert "inputs" in result.stdout
 
 

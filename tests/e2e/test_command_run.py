@@ -50,7 +50,7 @@ def restarted(scenario: Scenario) -> Iterator[Command]:
     """The command after a kill -9 that hit it while it worked on the stream."""
     stream = Stream(scenario)
     document = scenario.document(
-        trigger={"mode": "continuous", "interval": "100 ms"},
+        trigger={"mode": "continuous", "latency": "100 ms"},
         source={"max_offsets_per_trigger": 2},
         spark={
             "master": "local[2]",
@@ -144,6 +144,8 @@ def test_every_line_of_the_log_is_json(restarted: Command) -> None:
     assert len({line["query"] for line in [*done, *started]}) == 1
     assert {"batch", "records", "seconds"} <= done[-1].keys()
     assert any(line["event"] == "spark_log" for line in lines)
+    (waits,) = {line["text"] for line in lines if line["event"] == "latency_of_settings"}
+    assert "up to 100 ms (trigger.latency)" in waits
 
 
 def _lines(log: Path) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ def _document(scenario: Scenario, **sections: Any) -> dict[str, Any]:
         "log_level": "debug",
         "log_format": "json",
     }
-    trigger = {"mode": "continuous", "interval": "0 ms"}
+    trigger = {"mode": "continuous", "latency": "0 ms"}
     given = {"spark": spark, "observability": observability, "trigger": trigger, **sections}
     return scenario.document(**given)
 

@@ -86,7 +86,7 @@ def test_a_second_instance_takes_over(kafka: KafkaAccess, registry: str, tmp_pat
     scenario = Scenario(kafka, registry, None, tmp_path)
     stream = _ab(scenario)
     document = scenario.document(
-        trigger={"mode": "continuous", "interval": "100 ms"},
+        trigger={"mode": "continuous", "latency": "100 ms"},
         spark={
             "master": "local[2]",
             "classes_folder": str(CLASSES),

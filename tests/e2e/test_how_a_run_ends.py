@@ -37,7 +37,7 @@ def scenario(kafka: KafkaAccess, registry: str, tmp_path: Path) -> Scenario:
 
 def _document(scenario: Scenario, **conf: str) -> dict[str, Any]:
     return scenario.document(
-        trigger={"mode": "continuous", "interval": "100 ms"},
+        trigger={"mode": "continuous", "latency": "100 ms"},
         spark={"classes_folder": str(CLASSES), "conf": {"spark.driver.memory": "1g", **conf}},
         observability={
             "metrics_host": "127.0.0.1",

@@ -133,7 +133,7 @@ def test_kafka_stays_away_from_an_idle_job(
     scenario.rule(sequence("ab", "a", "followed_by b", within="1 minute"))
     document = _document(
         scenario,
-        trigger={"mode": "continuous", "interval": "100 ms"},
+        trigger={"mode": "continuous", "latency": "100 ms"},
         lifecycle={"outage_limit": f"{LIMIT:g} seconds"},
     )
     with running(scenario.folder, document) as command:

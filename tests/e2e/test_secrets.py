@@ -145,7 +145,7 @@ def job(
             "password": {"file": str(secrets / "registry")},
             "ssl_ca_file": str(secure.authority.file),
         },
-        trigger={"mode": "continuous", "interval": "100 ms"},
+        trigger={"mode": "continuous", "latency": "100 ms"},
         spark={
             "master": "local[2]",
             "classes_folder": str(CLASSES),

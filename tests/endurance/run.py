@@ -261,7 +261,7 @@ class Run:
                 "starting_offsets": "latest" if name == "fresh" else "earliest",
                 "max_offsets_per_trigger": 1_000_000,
             },
-            "trigger": {"mode": "continuous", "interval": "0 ms"},
+            "trigger": {"mode": "continuous", "latency": "0 ms"},
             "rules": {"folder": str(rules), "overrides_topic": _OVERRIDES},
             "spark": {"app_name": name},
         }

@@ -102,7 +102,7 @@ class ChangingJob(Job):
             "refresh_interval": "100 ms",
             "overrides_topic": f"{self.name}.overrides",
         }
-        trigger = {"mode": "continuous", "interval": "100 ms"}
+        trigger = {"mode": "continuous", "latency": "100 ms"}
         document = {**self._document(), "rules": rules, "trigger": trigger, **sections}
         document["outputs"]["topics"] |= {
             name: f"{self.name}.{name}" for name in ("rule_status", "rule_audit")
@@ -267,7 +267,7 @@ def _calm(scenario: Scenario, job: ChangingJob, spark: SparkSession | None) -> C
         rules = [rules for first, rules in history if first <= batch][-1]
         return CompiledRules.of(rules, batches.wanted.types)
 
-    trigger = {"mode": "available_now", "interval": "0 ms"}
+    trigger = {"mode": "available_now"}
     settings = Settings.model_validate(calm.document(trigger=trigger))
     if spark is not None:
         spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))

@@ -86,7 +86,7 @@ def main(
 
 def _document(scenario: Scenario, port: int) -> dict[str, object]:
     return scenario.document(
-        trigger={"mode": "continuous", "interval": "0 ms"},
+        trigger={"mode": "continuous", "latency": "0 ms"},
         # Both partitions have records in each round.
         time={"partition_idle_after": "1 hour"},
         state={"key_groups": 8, "bucket_size": "64 KiB", "state_partitions": 2},

@@ -1,8 +1,8 @@
 """The settings of the service: one typed model, read from a YAML file and the environment.
 
 ``load`` is the only reader of the environment. ``kafka``, ``topics``, ``rules``, ``engine`` and
-``cluster`` hold the sections; ``sources`` turns texts into settings; ``reference`` writes
-the documentation and the JSON Schema.
+``cluster`` hold the sections; ``sources`` turns texts into settings; ``waits`` says what they cost
+in latency; ``reference`` writes the documentation and the JSON Schema.
 """
 
 from spark_cep.config.cluster import Spark, on_kubernetes
@@ -21,6 +21,7 @@ from spark_cep.config.topics import (
     ReaderSchema,
     SchemaRegistry,
 )
+from spark_cep.config.waits import waits_of
 from spark_cep.event_times import KAFKA_TIMESTAMP
 
 __all__ = [
@@ -51,5 +52,6 @@ __all__ = [
     "on_kubernetes",
     "reveal",
     "spark_redaction_regex",
+    "waits_of",
     "without",
 ]

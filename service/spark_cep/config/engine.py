@@ -87,9 +87,11 @@ class Time(SettingsSection):
     """Event time: order, lateness, and the watermark that moves deadlines."""
 
     allowed_disorder: Duration = setting(
-        10_000,
+        1_000,
         "How far events may be out of order; an event older than the watermark, which trails by "
-        "this much, is late.",
+        "this much, is late. Each match waits for as long. A second is enough for several "
+        "producers with synchronized clocks: Kafka keeps the order within a partition. Devices "
+        "that send later need more.",
     )
     watermark: Literal["partition_minimum", "maximum"] = setting(
         "partition_minimum",
@@ -222,9 +224,12 @@ class Trigger(SettingsSection):
         "(`wait`), or time moves to its end and everything is decided (`decide`, for back-tests: "
         "a later run from the same checkpoint finds every event late).",
     )
-    interval: Duration = setting(
-        500,
-        "Shortest time from batch to batch; `0 ms`: the next at once.",
+    latency: Duration = setting(
+        250,
+        "How long a record may take from its append to Kafka until its batch is committed, "
+        "without what it waits for the watermark. After an idle spell a batch begins at once; "
+        "otherwise as late as this allows, so that batches are few and large. `0 ms`, or less "
+        "than two batches take: the next at once.",
     )
 
     @property

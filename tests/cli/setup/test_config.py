@@ -54,7 +54,7 @@ def test_each_setting_has_its_place(config: Path) -> None:
         "source": "environment variable SPARK_CEP__TIME__MAX_AHEAD", "line": None,
     }  # fmt: skip
     assert found["time.allowed_disorder"] == {
-        "value": "10 seconds", "given": False, "source": "default", "line": None,
+        "value": "1 second", "given": False, "source": "default", "line": None,
     }  # fmt: skip
     assert found["state.checkpoint"]["value"] == str(config.parent / "checkpoint")
     assert found["spark.conf.spark.ui.enabled"]["value"] == "true"
@@ -74,7 +74,7 @@ def test_part_of_it(config: Path) -> None:
     lines = invoke("show", "--config", config, "time", "--given").stdout.splitlines()
     assert [line.split()[:3] for line in lines] == [["time.max_ahead", "2", "hours"]]
     (line,) = invoke("show", "--config", config, "time.allowed_disorder").stdout.splitlines()
-    assert line.split() == ["time.allowed_disorder", "10", "seconds", "default"]
+    assert line.split() == ["time.allowed_disorder", "1", "second", "default"]
     result = invoke("show", "--config", config, "time.max_ahed")
     assert result.exit_code == 3
     assert "did you mean `time.max_ahead`? settings here: time.allowed_disorder" in result.stderr
@@ -85,6 +85,7 @@ def test_check(config: Path) -> None:
     result = invoke("check", "--config", config)
     assert result.exit_code == 0
     assert ": 11 settings are given and valid; " in result.stdout
+    assert "matches wait for 1 second of disorder (time.allowed_disorder)" in result.stdout
     config.write_text(SETTINGS + "time: {allowed_disorder: 5}\n", "utf-8")
     result = invoke("check", "--config", config)
     assert result.exit_code == 3

@@ -20,6 +20,7 @@ from spark_cep.observability.health import Health
 from spark_cep.observability.metrics import Metrics
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.driver.checkpoint.failures import JobFailedError, RefusedError
+from spark_cep.pipeline.driver.input.source import DriverFiles
 from spark_cep.pipeline.driver.lifecycle.retry import StopRequestedError
 from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.observer import Observer
@@ -102,7 +103,7 @@ class Job:
         self.outages: list[str] = []
         self.stopping = run.stopping
         self.rules = RuleStatus(self.metrics)
-        self.time = TimeControl(self.settings, folder / "control.json", "run")
+        self.time = TimeControl(self.settings, DriverFiles.below(folder), "run")
         wanted = CompiledRules.of(assemble(load_rules(RULE, "ab.yaml")), RecordTypes())
         log: Any = None
         self.batch_rules = BatchRules(

@@ -13,13 +13,14 @@ import pytest
 from spark_cep.config import Settings
 from spark_cep.errors import StartError
 from spark_cep.pipeline.driver.checkpoint.clock_resets import ClockReset
+from spark_cep.pipeline.driver.control.answers import Answer, tell_answer
+from spark_cep.pipeline.driver.input.source import DriverFiles
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.time_control import TimeControl
 from spark_cep.pipeline.match.watermark import END
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.reports import PartitionRead
 
-IDLE = {"isTriggerActive": False, "message": "Waiting for data to arrive"}
 FAST, SLOW = ("t", 0), ("t", 1)
 
 
@@ -39,8 +40,17 @@ class Run:
                 "time": {"allowed_disorder": "0 ms", "partition_idle_after": "1 minute"},
             }
         )
-        self._file = folder / "control.json"
-        self.control = TimeControl(settings, self._file, "run")
+        files = DriverFiles.below(folder)
+        self._file, self._answers = files.control, files.answers
+        self.control = TimeControl(settings, files, "run")
+
+    def listen(self, seconds: float) -> None:
+        """Kafka answers twice a second that there is nothing, and the supervisor looks."""
+        for _ in range(round(2 * seconds)):
+            self.now += 0.5
+            tell_answer(self._answers, Answer(int(self.now * 1000), waits=True))
+            assert self.control.look(), "there is news"
+        assert not self.control.look()
 
     @property
     def record(self) -> ControlRecord:
@@ -84,11 +94,12 @@ def test_an_idle_partition_is_written_of(run: Run) -> None:
     run.control.query_started()
     run.batch(FAST, SLOW)
     run.now += 600
+    run.listen(1)
+    run.now += 600
     run.control.query_started()
-    run.control.look(IDLE)
+    run.control.look()
     assert run.record.lower_bound is None
-    run.now += 62
-    run.control.look(IDLE)
+    run.listen(61.5)
     run.batch(FAST)
     assert run.record == ControlRecord((), 499)
     assert run.control.batch_started() == 499
@@ -108,14 +119,10 @@ def test_a_clock_to_be_set_back(run: Run, pending: bool) -> None:
     run.control.reset_clock(ClockReset(2, 50, pending=pending), planned=3)
     run.control.query_started()
     run.batch(FAST, SLOW, number=3)
-    run.control.look(IDLE)
-    run.now += 62
-    run.control.look(IDLE)
+    run.listen(62)
     assert run.record.lower_bound == (None if pending else 499)
     run.batch(FAST, number=4)
-    run.control.look(IDLE)
-    run.now += 62
-    run.control.look(IDLE)
+    run.listen(62)
     assert run.record.lower_bound == 499
     assert run.reset == {"number": 2, "to": 50}
 
@@ -135,7 +142,7 @@ def test_a_file_that_cannot_be_written(run: Run, monkeypatch: pytest.MonkeyPatch
                 call()
         run.control.rules_changed("f00d")
         run.batch(FAST)
-        run.control.look(IDLE)
+        run.control.look()
         assert run.rules is None
-    run.control.look(IDLE)
+    run.control.look()
     assert run.rules == "f00d"

@@ -79,7 +79,7 @@ def check(
     connected to; `spark-cep doctor` does that."""
     from spark_cep.cli.authoring import check_forms
     from spark_cep.cli.authoring.checking import CheckReport
-    from spark_cep.config import load_with_origins
+    from spark_cep.config import load_with_origins, waits_of
 
     try:
         found = load_with_origins(config)
@@ -97,3 +97,6 @@ def check(
     count = sum(each.origin is not None for each in settings)
     defaults = len(settings) - count
     typer.echo(f"{config}: {count} settings are given and valid; {defaults} have their defaults")
+    waits = waits_of(found.settings)
+    if waits is not None:
+        typer.echo(waits)

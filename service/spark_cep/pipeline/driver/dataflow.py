@@ -92,7 +92,8 @@ class Dataflow:
             return stream.trigger(once=True).start()
         if settings.trigger.mode == "available_now":
             return stream.trigger(availableNow=True).start()
-        return stream.trigger(processingTime=f"{settings.trigger.interval} milliseconds").start()
+        # Batches are paced by the source.
+        return stream.trigger(processingTime="0 seconds").start()
 
     @property
     def packing(self) -> Packing:

@@ -14,7 +14,6 @@ from spark_cep.observability import metric_names as names
 from spark_cep.observability.logs import logger
 from spark_cep.observability.start_clock import Phase
 from spark_cep.pipeline.driver.kafka.input_position import InputPosition, Lag
-from spark_cep.pipeline.driver.lifecycle.listening_clock import awaits_data
 from spark_cep.pipeline.driver.lifecycle.run import Run
 from spark_cep.pipeline.driver.observe.batch_traces import BatchTraces
 from spark_cep.pipeline.driver.observe.event_time_watch import EventTimeWatch
@@ -150,13 +149,19 @@ class Observer:
 
     # The query, on the supervisor's thread.
 
-    def look_at(self, query: StreamingQuery, holding: Mapping[Partition, int | None]) -> None:
+    def look_at(
+        self,
+        query: StreamingQuery,
+        holding: Mapping[Partition, int | None],
+        *,
+        waits: bool = False,
+    ) -> None:
         """Publish what Spark says of a batch that is new, and that an idle query is alive;
-        ``holding`` are the partitions that hold the watermark back."""
-        status = query.status
-        if awaits_data(status):
+        ``holding`` are the partitions that hold the watermark back. ``waits``: Kafka has answered,
+        and no batch begins."""
+        if waits:
             self._health.ready()
-        if not status["isDataAvailable"]:
+        if not query.status["isDataAvailable"]:
             self._health.progressed()
         last = query.lastProgress
         if last is not None and last["batchId"] > self._seen_batch:

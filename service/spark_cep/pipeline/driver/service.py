@@ -16,7 +16,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from spark_cep import __version__
-from spark_cep.config import Settings
+from spark_cep.config import Settings, waits_of
 from spark_cep.observability import metric_names as names
 from spark_cep.observability.health import Health
 from spark_cep.observability.logs import bound, logger
@@ -112,6 +112,9 @@ class Service:
 
     def _start_and_run(self, scratch: Path, *, planned_batch_only: bool) -> None:
         run = self._run
+        waits = waits_of(run.settings)
+        if waits is not None and not planned_batch_only:
+            _log.info("latency_of_settings", text=waits)
         spark = self._spark or StartingSpark(run.settings, scratch, run.start_clock.meanwhile)
         with ExitStack() as stack:
             self._trace(stack)

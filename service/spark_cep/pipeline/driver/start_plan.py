@@ -72,7 +72,7 @@ def plan_start(run: Run, status: RuleStatus, scratch: Path, stack: ExitStack) ->
     encoder = output_encoder(settings, registry, cluster, retry)
     files = DriverFiles.below(scratch)
     ids = cluster.topic_ids(topics)
-    time = TimeControl(settings, files.control, run.id, ids)
+    time = TimeControl(settings, files, run.id, ids)
     latest = settings.source.starting_offsets == "latest"
     filled = [] if latest else cluster.partitions_with_records(topics)
     time.expect(filled)

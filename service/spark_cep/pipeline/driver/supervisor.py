@@ -132,8 +132,8 @@ class Supervisor:
             if away is not None:
                 query.stop()
                 raise _KafkaUnavailableTooLongError(away)
-            self._observer.look_at(query, self._time.holding())
-            self._time.look(query.status)
+            waits = self._time.look()
+            self._observer.look_at(query, self._time.holding(), waits=waits)
         self._observer.look_at(query, self._time.holding())
 
     def _recover(self, error: PySparkException) -> None:

@@ -10,17 +10,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 from spark_cep.config import Settings
 from spark_cep.errors import StartError
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.driver.checkpoint.clock_resets import ClockReset
+from spark_cep.pipeline.driver.control.answers import last_answer
 from spark_cep.pipeline.driver.control.control_file import ControlFile
 from spark_cep.pipeline.driver.control.idleness import IdlenessDetector
 from spark_cep.pipeline.driver.control.source_offset import Ends
-from spark_cep.pipeline.driver.lifecycle.listening_clock import ListeningClock, awaits_data
+from spark_cep.pipeline.driver.input.source import DriverFiles
+from spark_cep.pipeline.driver.lifecycle.listening_clock import ListeningClock
 from spark_cep.pipeline.driver.observe.event_time import event_time_text
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.match.watermark import BEGINNING, END
@@ -28,7 +28,7 @@ from spark_cep.pipeline.wire.control import ControlRecord, Partition
 
 _log = logger(__name__)
 
-#: Spark looks for records at each trigger; so much later a batch for them has called us.
+#: A batch for a record that comes is planned within the aim; so much later it has called us.
 _NOTICED_AFTER_MS = 1_000
 
 
@@ -37,7 +37,11 @@ class TimeControl:
     Kafka's ids of the topics that it reads, by name."""
 
     def __init__(
-        self, settings: Settings, file: Path, run: str, topics: Mapping[str, str] | None = None
+        self,
+        settings: Settings,
+        files: DriverFiles,
+        run: str,
+        topics: Mapping[str, str] | None = None,
     ) -> None:
         self._lock = threading.Lock()
         self._clock = ListeningClock(lambda: time.monotonic_ns() // 1_000_000)
@@ -47,9 +51,10 @@ class TimeControl:
             settings.time.partition_idle_after,
             settings.time.advance_when_idle,
             self._clock,
-            settings.trigger.interval + _NOTICED_AFTER_MS,
+            settings.trigger.latency + _NOTICED_AFTER_MS,
         )
-        self._file = ControlFile(file, run, topics or {})
+        self._file = ControlFile(files.control, run, topics or {})
+        self._answers = files.answers
         self._unwritable = False
         #: A reset of the clock waits for the first batch behind this one.
         self._reset_after: int | None = None
@@ -91,15 +96,17 @@ class TimeControl:
     def query_started(self) -> None:
         """Nobody has listened since the last query ended."""
         with self._lock:
-            self._clock.look(listening=False)
+            self._clock.forget()
 
-    def look(self, status: Mapping[str, Any]) -> None:
-        """Take in the status of the running query, and write what idleness says by now."""
+    def look(self) -> bool:
+        """Take in what the running query has heard of Kafka, and write what idleness says by now.
+        Returns whether it heard since the last look that no batch begins."""
         with self._lock:
-            self._clock.look(listening=awaits_data(status))
+            waits = self._heard()
             with self._tried_again_later():
                 self._file.flush()
                 self._write()
+        return waits
 
     def holding(self) -> Mapping[Partition, int | None]:
         """The partitions that hold the watermark back, with the newest event time of each."""
@@ -121,6 +128,7 @@ class TimeControl:
             self._file.begun()
             if self._reset_after is not None and report.batch > self._reset_after:
                 self._reset_after = None
+            self._heard()
             self._clock.batch_done(round(report.seconds * 1000))
             self._idleness.batch_done(report.maxima, read, watermark)
             with self._tried_again_later():
@@ -138,6 +146,10 @@ class TimeControl:
             self._unwritable = True
         else:
             self._unwritable = False
+
+    def _heard(self) -> bool:
+        answer = last_answer(self._answers)
+        return answer is not None and self._clock.answered(answer.at) and answer.waits
 
     def _write(self) -> None:
         if self._reset_after is not None:

@@ -210,6 +210,8 @@ def _conf(settings: Settings, scratch: Path | None, *, short: bool = False) -> d
         "spark.redaction.regex": spark_redaction_regex(_hidden(settings)),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",
+        # The source waits itself when there is nothing to do.
+        "spark.sql.streaming.pollingDelay": "1ms",
         "spark.sql.shuffle.partitions": str(state.state_partitions),
         "spark.sql.adaptive.enabled": "false",
         # What is on its way between Java and Python, in each direction of each task, is bounded by

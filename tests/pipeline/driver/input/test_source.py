@@ -7,7 +7,8 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from spark_cep.pipeline.driver.control.answers import last_answer
 from spark_cep.pipeline.driver.control.control_file import ControlFile, start_of, topics_of
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
+from spark_cep.pipeline.driver.input.pacing import Pacing
 from spark_cep.pipeline.driver.input.source import DriverFiles, input_source
 from spark_cep.pipeline.read.ranges import Range
 from spark_cep.pipeline.state.key_group_labels import group_of
@@ -37,10 +40,31 @@ def source_of(files: DriverFiles) -> type[DataSource]:
     return input_source("test", (settings, files, None), ({}, True, pack, GROUPS))
 
 
+def files_of(path: Path) -> DriverFiles:
+    """All of a run, whose control file is at ``path``."""
+    return DriverFiles(path, path.with_name("limit.json"), path.with_name("answers.json"))
+
+
+class Clock:
+    """A clock that goes when told."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        """Seconds."""
+        return self.now
+
+
 class Planned:
     """As InputOffsets, for a partition that ends at ``end``, and with a task for each record."""
 
-    end = 0
+    def __init__(self) -> None:
+        self.end = self.known_end = 0
+
+    @property
+    def known(self) -> Ends:
+        """As the real one."""
+        return {("t", 0): max(self.end, self.known_end)}
 
     def initial(self) -> Ends:
         """As the real one."""
@@ -59,14 +83,36 @@ class Planned:
         return [[Range("t", 0, at, at + 1)] for at in range(begin, end)]
 
 
+class Waited:
+    """As Arrivals: what was waited for."""
+
+    def __init__(self) -> None:
+        self.ends: list[Ends] = []
+        self.rests = 0
+
+    def wait(self, ends: Ends, seconds: float, otherwise: Callable[[], bool]) -> None:
+        """As the real one, but at once."""
+        assert 0 < seconds <= 0.5, "Kafka is asked twice a second"
+        assert not otherwise(), "nothing else is new"
+        self.ends.append(ends)
+
+    def rest(self) -> None:
+        """As the real one."""
+        self.rests += 1
+
+
 class Source:
     """Spark's side, as Spark calls it."""
 
-    def __init__(self, path: Path) -> None:
-        self.planned = Planned()
-        files = DriverFiles(path, path.with_name("limit.json"))
-        self.reader: Any = source_of(files)({}).streamReader(from_arrow_schema(PACKET_SCHEMA))
-        self.reader.__dict__["_planned"] = (self.planned, files, None)
+    def __init__(self, path: Path, aim: float = 0.0) -> None:
+        self.planned, self.files, self.waited = Planned(), files_of(path), Waited()
+        self.clock = Clock()
+        self.reader: Any = source_of(self.files)({}).streamReader(from_arrow_schema(PACKET_SCHEMA))
+        self.reader.__dict__ |= {
+            "_planned": (self.planned, self.files, None),
+            "_pacing": Pacing(aim, self.clock),
+            "_arrivals": self.waited,
+        }
         self.at = self.reader.initialOffset()
 
     def next(self) -> dict[str, Any]:
@@ -164,11 +210,78 @@ def test_time_stands_still_in_a_bounded_run(path: Path) -> None:
     assert source.next() == first
 
 
+def test_without_news_it_waits_for_records(path: Path) -> None:
+    """And says that Kafka has answered; a batch that begins needs no waiting."""
+    source, file = Source(path), ControlFile(path, "run-1", {})
+    file.write(WAITED_FOR)
+    first = source.next()
+    assert (source.waited.ends, source.waited.rests) == ([], 1)
+    begun = last_answer(source.files.answers)
+    assert begun is not None
+    assert not begun.waits
+    assert source.next() == first
+    assert source.waited.ends == [{("t", 0): 0}]
+    waits = last_answer(source.files.answers)
+    assert waits is not None
+    assert waits.waits
+    assert waits.at >= begun.at
+
+
+def test_what_waits_begins_when_it_is_due(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark is told nothing new before. It asks again at least twice a second, and each time
+    Kafka is asked, too."""
+    source, file = Source(path, aim=5.0), ControlFile(path, "run-1", {})
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        source.clock.now += seconds
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    file.write(WAITED_FOR)
+    first = source.next()
+    source.clock.now += 1.25
+    source.planned.end = 1
+    asked = 0
+    while source.next() == first:
+        asked += 1
+        source.planned.end += 1
+    assert slept == [0.5, 0.5, 0.5, 0.5, 0.5]
+    assert source.clock.now == 100.0 + 5.0 - 1.25
+    assert SourceOffset.from_json(source.at).input == {("t", 0): 1 + asked}
+
+
+def test_a_full_batch_begins_at_once(path: Path) -> None:
+    """Waiting longer could not make it larger. So does the next one, with what is left of a longer
+    wait."""
+    source, file = Source(path, aim=60.0), ControlFile(path, "run-1", {})
+    file.write(WAITED_FOR)
+    source.next()
+    source.clock.now += 0.5
+    source.planned.end, source.planned.known_end = 10, 11
+    assert SourceOffset.from_json(source.next()).input == {("t", 0): 10}
+    source.clock.now += 0.5
+    source.planned.end = 11
+    assert SourceOffset.from_json(source.next()).input == {("t", 0): 11}
+
+
+def test_a_bounded_run_waits_for_nothing(path: Path) -> None:
+    """Whatever the aim is."""
+    source, file = Source(path, aim=60.0), ControlFile(path, "run-1", {})
+    file.write(WAITED_FOR)
+    source.reader.prepareForTriggerAvailableNow()
+    source.planned.end = 1
+    first = source.next()
+    source.planned.end = 2
+    assert source.next() != first
+    assert source.next() == source.at
+    assert source.waited.ends == []
+
+
 def test_a_query_that_stops_leaves_no_trace(path: Path) -> None:
     """Spark closes the connection of its runner, which fails to answer: not worth a line."""
     runner = "pyspark.sql.streaming.python_streaming_source_runner"
-    files = DriverFiles(path, path.with_name("limit.json"))
-    source = source_of(files)
+    source = source_of(files_of(path))
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = {"PYTHON_WORKER_FACTORY_PORT": str(server.getsockname()[1])}
         secret = {"PYTHON_WORKER_FACTORY_SECRET": "secret"}

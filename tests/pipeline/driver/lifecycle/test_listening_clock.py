@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from spark_cep.pipeline.driver.control.idleness import IdlenessDetector
-from spark_cep.pipeline.driver.lifecycle.listening_clock import ListeningClock, awaits_data
+from spark_cep.pipeline.driver.lifecycle.listening_clock import ListeningClock
 
 FAST, SLOW = ("t", 0), ("t", 1)
 
@@ -21,32 +19,31 @@ class Wall:
 
 
 def test_only_listening_counts() -> None:
-    """Time between looks counts when somebody listened; a batch counts with all its time."""
+    """Time between two answers of Kafka, if they are not far apart; a batch counts with all its
+    time."""
     wall = Wall()
     clock = ListeningClock(wall)
-    for elapsed, listening in ((100, True), (5_000, False), (50, True)):
+    for elapsed, counted in ((100, 100), (5_000, 100), (50, 150)):
         wall.now += elapsed
-        clock.look(listening=listening)
-    assert clock() == 150
+        assert clock.answered(wall.now)
+        assert not clock.answered(wall.now), "it is known already"
+        assert clock() == counted
     wall.now += 3_000
     clock.batch_done(2_500)
-    clock.look(listening=True)
+    assert clock() == 2_650
+    assert not clock.answered(wall.now - 10), "before the batch was done"
     assert clock() == 2_650
 
 
-@pytest.mark.parametrize(
-    ("message", "active", "listening"),
-    [
-        ("Initializing sources", False, False),
-        ("Getting offsets from PythonMicroBatchStream", True, False),
-        ("Processing new data", True, False),
-        ("Waiting for next trigger", False, True),
-        ("Waiting for data to arrive", False, True),
-    ],
-)
-def test_what_is_listening(message: str, active: bool, listening: bool) -> None:
-    """Only a query whose last question to Kafka was answered."""
-    assert awaits_data({"message": message, "isTriggerActive": active}) is listening
+def test_nobody_listens_between_two_queries() -> None:
+    """The first answer of the next one counts from its start."""
+    wall = Wall()
+    clock = ListeningClock(wall)
+    wall.now += 1_500
+    clock.forget()
+    wall.now += 200
+    assert clock.answered(wall.now)
+    assert clock() == 200
 
 
 def test_an_outage_makes_no_partition_idle() -> None:
@@ -57,10 +54,11 @@ def test_an_outage_makes_no_partition_idle() -> None:
     idleness = IdlenessDetector("partition_minimum", 0, 60_000, None, clock)
     idleness.batch_done([(FAST, 500), (SLOW, 100)], [FAST, SLOW])
     wall.now += 600_000
-    clock.look(listening=False)
+    clock.answered(wall.now)
     assert idleness.control_record() is None
-    wall.now += 60_000
-    clock.look(listening=True)
+    for _ in range(120):
+        wall.now += 500
+        clock.answered(wall.now)
     record = idleness.control_record()
     assert record is not None
     assert record.lower_bound == 499

@@ -8,11 +8,12 @@ and hands on packets.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -23,6 +24,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from spark_cep.pipeline.driver.control.answers import Answer, tell_answer
 from spark_cep.pipeline.driver.control.control_file import newest, record_between
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import write_atomically
@@ -38,23 +40,31 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_cep.config import Settings
+    from spark_cep.pipeline.driver.input.arrivals import Arrivals
     from spark_cep.pipeline.driver.input.offsets import InputOffsets
+    from spark_cep.pipeline.driver.input.pacing import Pacing
 
 _numbers = count()
+#: How often Kafka is asked while no batch is due.
+_ASK_EVERY_SECONDS: Final = 0.5
 
 
 class DriverFiles(NamedTuple):
-    """Paths of the files that the driver writes for the source: ``control`` is a
-    :class:`~spark_cep.pipeline.driver.control.control_file.ControlFile`'s, ``limit`` that of
-    :func:`limit_reads`."""
+    """Paths of the files between the driver and the source. The driver writes ``control``, a
+    :class:`~spark_cep.pipeline.driver.control.control_file.ControlFile`'s, and ``limit``, that of
+    :func:`limit_reads`; the source writes ``answers``
+    (:func:`~spark_cep.pipeline.driver.control.answers.tell_answer`)."""
 
     control: Path
     limit: Path
+    answers: Path
 
     @classmethod
     def below(cls, folder: Path) -> DriverFiles:
         """The files in a run's folder."""
-        return cls(folder / "control.json", folder / "most_records.json")
+        return cls(
+            folder / "control.json", folder / "most_records.json", folder / "kafka_answers.json"
+        )
 
 
 #: Where the first batch begins, if it is not done, is the last of the three.
@@ -137,6 +147,20 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         settings, files, start = unpickled(self._planning)
         return InputOffsets(settings), files, start
 
+    @cached_property
+    def _pacing(self) -> Pacing:
+        from spark_cep.pipeline.driver.input.pacing import Pacing
+
+        settings: Settings = unpickled(self._planning)[0]
+        return Pacing(settings.trigger.latency / 1000)
+
+    @cached_property
+    def _arrivals(self) -> Arrivals:
+        from spark_cep.pipeline.driver.input.arrivals import Arrivals
+
+        settings: Settings = unpickled(self._planning)[0]
+        return Arrivals(settings.reader_config())
+
     @property
     def _most_records(self) -> int | None:
         most: int | None = json.loads(self._planned[1].limit.read_text("ascii"))
@@ -159,10 +183,39 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        bounded = self._last_control is not None
+        if not bounded:
+            self._pacing.asked()
         most = None if isinstance(limit, ReadAllAvailable) else self._most_records
         ends = self._planned[0].latest(SourceOffset.from_json(start).input, most)
         control = self._control if self._last_control is None else self._last_control
-        return SourceOffset(control, ends).as_json()
+        end = SourceOffset(control, ends).as_json()
+        return end if bounded else self._paced(start, end, control, ends)
+
+    def _paced(
+        self, start: dict[str, Any], end: dict[str, Any], control: dict[str, Any], ends: Ends
+    ) -> dict[str, Any]:
+        """The end of the next batch where it is due; otherwise, after a while, its start."""
+        known = self._planned[0].known
+        more_waits = any(known[at] > each for at, each in ends.items())
+        left = 0.0 if more_waits else self._pacing.seconds_left()
+        if end != start and not left:
+            self._pacing.planned(more_waits=more_waits)
+            self._arrivals.rest()
+            self._tell_answer(waits=False)
+            return end
+        # Spark's time of a batch begins when it asks: so the waiting is in a question that brings
+        # none.
+        self._tell_answer(waits=True)
+        if end != start:
+            time.sleep(min(left, _ASK_EVERY_SECONDS))
+        else:
+            self._arrivals.wait(ends, _ASK_EVERY_SECONDS, lambda: self._control != control)
+        return start
+
+    def _tell_answer(self, *, waits: bool) -> None:
+        answer = Answer(time.monotonic_ns() // 1_000_000, waits)
+        tell_answer(self._planned[1].answers, answer)
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         return SourceOffset(input=self._planned[0].known).as_json()

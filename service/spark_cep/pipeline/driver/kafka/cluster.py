@@ -40,7 +40,7 @@ _SECONDS = 10.0
 #: By then a broker that answers has said so, if it refuses the client.
 _REFUSED_WITHIN = 1.5
 #: Nothing is read or committed in its name.
-_GROUP: Final = "spark-cep-offsets"
+OFFSETS_GROUP: Final = "spark-cep-offsets"
 #: Kafka's UUID of nothing.
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _LARGEST_SENT, _LARGEST_TAKEN = "message.max.bytes", "max.message.bytes"
@@ -289,7 +289,7 @@ class Cluster:
         """The client that knows leaders and offsets: it asks with its own isolation level."""
         if committed not in self._readers:
             level = "read_committed" if committed else "read_uncommitted"
-            own = {"group.id": _GROUP, "enable.auto.commit": False, "isolation.level": level}
+            own = {"group.id": OFFSETS_GROUP, "enable.auto.commit": False, "isolation.level": level}
             self._readers[committed] = self._client(Consumer, self._config | own)
         return self._readers[committed]
 

@@ -7,14 +7,11 @@ else the end of an outage would find every partition idle, and their events late
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Final
 
-
-def awaits_data(status: Mapping[str, Any]) -> bool:
-    """Tell whether a query with this status has just heard from Kafka that there is nothing new: it
-    has not at its beginning, nor while it asks."""
-    return not status["isTriggerActive"] and status["message"].startswith("Waiting for")
+#: Twice a second the source asks Kafka; between answers further apart nobody listened.
+_MOST_APART_MS: Final = 2_000
 
 
 class ListeningClock:
@@ -22,21 +19,29 @@ class ListeningClock:
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
-        self._looked = now()
+        self._known = now()
         self._listened = 0
 
     def __call__(self) -> int:
         """The time listened so far."""
         return self._listened
 
-    def look(self, *, listening: bool) -> None:
-        """The time since the last look counts, if somebody was ``listening``."""
-        now = self._now()
-        if listening:
-            self._listened += now - self._looked
-        self._looked = now
+    def answered(self, at: int) -> bool:
+        """Kafka answered at this time last: the time up to it counts. Returns whether that is
+        news."""
+        apart = at - self._known
+        if apart <= 0:
+            return False
+        if apart <= _MOST_APART_MS:
+            self._listened += apart
+        self._known = at
+        return True
+
+    def forget(self) -> None:
+        """Nobody has listened up to now."""
+        self._known = self._now()
 
     def batch_done(self, ms: int) -> None:
         """A batch that took so long was done: it had input, so Kafka answered."""
         self._listened += ms
-        self._looked = self._now()
+        self._known = self._now()

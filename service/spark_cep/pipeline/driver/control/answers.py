@@ -1,0 +1,33 @@
+"""What the source tells the driver: when Kafka has answered it.
+
+They are processes of one machine, so both read the same monotonic clock.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Answer(NamedTuple):
+    """An answer of Kafka: when it came, in monotonic milliseconds, and whether no batch begins
+    with it, since there is nothing new or it is not due."""
+
+    at: int
+    waits: bool
+
+
+def tell_answer(file: Path, answer: Answer) -> None:
+    """Replace what was told before. Where that cannot be written, nothing is heard of Kafka, and
+    event time stands."""
+    fresh = file.with_suffix(".new")
+    with suppress(OSError):
+        fresh.write_text(json.dumps(answer), "ascii")
+        fresh.replace(file)
+
+
+def last_answer(file: Path) -> Answer | None:
+    """The last answer that was told; ``None``: there was none."""
+    return Answer(*json.loads(file.read_text("ascii"))) if file.exists() else None
