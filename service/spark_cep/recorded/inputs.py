@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,14 @@ from spark_cep.codecs.schema_files import schema_of_file
 from spark_cep.config import KAFKA_TIMESTAMP, Input, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, SchemaError
-from spark_cep.pattern.types import BIGINT, STRING, TIMESTAMP, RecordType, column_type, record_type
+from spark_cep.pattern.types import (
+    BIGINT,
+    STRING,
+    TIMESTAMP,
+    SqlType,
+    column_type,
+    record_type,
+)
 from spark_cep.recorded.files import avro_files, line_files, parquet_files
 from spark_cep.recorded.files.avro_files import AvroFile
 from spark_cep.recorded.files.line_files import CsvFile, JsonFile
@@ -233,7 +240,7 @@ class _Opening:
         if name == KAFKA_TIMESTAMP:
             raise ConfigurationError(
                 f"input {declared.name}: files do not have Kafka's timestamps; name a column with"
-                f" --event-time: {_times(columns)}"
+                f" --event-time: {shown_times(columns.fields)}"
             )
         if name is not None:
             if column_type(columns, tuple(name.split("."))) is None:
@@ -247,7 +254,7 @@ class _Opening:
             what = f"several timestamps: {', '.join(found)}" if found else "no timestamp"
             raise ConfigurationError(
                 f"input {declared.name}: it is not known which column of {columns.name} is the"
-                f" event time, since it has {what}; name it with --event-time: {_times(columns)}"
+                f" event time, since it has {what}; name it with --event-time: {shown_times(columns.fields)}"
             )
         self.notes.append(
             f"input {declared.name}: the event time is {found[0]}, the only timestamp of"
@@ -256,11 +263,11 @@ class _Opening:
         return found[0], "auto"
 
 
-def _times(columns: RecordType) -> str:
+def shown_times(columns: Mapping[str, SqlType]) -> str:
     """The columns that may be a time, as advice."""
-    texts = [name for name, kind in columns.fields.items() if kind == STRING]
-    times = [name for name, kind in columns.fields.items() if kind == TIMESTAMP]
-    numbers = [name for name, kind in columns.fields.items() if kind == BIGINT]
+    texts = [name for name, kind in columns.items() if kind == STRING]
+    times = [name for name, kind in columns.items() if kind == TIMESTAMP]
+    numbers = [name for name, kind in columns.items() if kind == BIGINT]
     shown = [*times, *(f"{name}:millis" for name in numbers), *(f"{name}:iso" for name in texts)]
     example = f", as {', '.join(shown)}" if shown else ""
     return f"COLUMN, or COLUMN:UNIT for millis, micros, seconds or iso{example}"
