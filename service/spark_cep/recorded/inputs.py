@@ -254,7 +254,8 @@ class _Opening:
             what = f"several timestamps: {', '.join(found)}" if found else "no timestamp"
             raise ConfigurationError(
                 f"input {declared.name}: it is not known which column of {columns.name} is the"
-                f" event time, since it has {what}; name it with --event-time: {shown_times(columns.fields)}"
+                f" event time, since it has {what}; name it with --event-time:"
+                f" {shown_times(columns.fields)}"
             )
         self.notes.append(
             f"input {declared.name}: the event time is {found[0]}, the only timestamp of"

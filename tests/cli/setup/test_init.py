@@ -127,10 +127,8 @@ def test_from_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def next_commands(result: Result) -> list[list[str]]:
     """The words of the commands that ``init`` says are next."""
-    told = result.stderr.partition("note: next: ")[1:]
-    return [
-        shlex.split(line)[1:] for line in re.findall(r"^note: next: (.+)$", "".join(told), re.M)
-    ]
+    told = re.findall(r"^note: next: (.+)$", result.stderr, re.MULTILINE)
+    return [shlex.split(line)[1:] for line in told]
 
 
 def test_the_next_commands_work(tmp_path: Path) -> None:

@@ -94,15 +94,15 @@ def init(
     for name in names:
         typer.echo(f"wrote {folder / name}")
     rules = folder / Path(RULE).parent
-    look = f"spark-cep backtest --config {folder / CONFIG}"
+    look = [f"spark-cep {each} --config {folder / CONFIG}" for each in ("backtest", "run")]
     if topic is None:
         looked_at = " ".join(f"--input {each}" for each in files or [folder / _OWN_EVENTS])
-        look = f"spark-cep run {looked_at} --config {folder / CONFIG}"
+        look = [f"spark-cep run {looked_at} --config {folder / CONFIG}"]
     for line in (
         f"spark-cep explain {rules}",
         f"spark-cep check {rules} --schema {folder / schema_file(sample.input)}",
         f"spark-cep test {rules}",
-        look,
+        *look,
     ):
         note(f"next: {line}")
 
