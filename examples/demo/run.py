@@ -151,7 +151,10 @@ def _keep(
     """Tell how to try rules of one's own, and wait for Ctrl-C."""
     for said in commands_to_try(_shown(config), _shown(options.folder / _COPIED)):
         screen.say(said)
-    screen.say("broker and registry run until Ctrl-C", style="bold")
+    screen.say(
+        f"broker at {up.broker.bootstrap}, registry at {up.registry.url}; both run until Ctrl-C",
+        style="bold",
+    )
     try:
         while True:
             up.check()

@@ -271,11 +271,16 @@ def test_what_is_kept_can_be_tried() -> None:
     assert parsed == ["tail", "config", "check", "backtest", "run"]
     out, interruption = StringIO(), Interruption()
     interruption._note(signal.SIGINT, None)
-    servers: Any = SimpleNamespace(check=lambda: None)
+    servers: Any = SimpleNamespace(
+        check=lambda: None,
+        broker=SimpleNamespace(bootstrap="here:1"),
+        registry=SimpleNamespace(url="http://here:2"),
+    )
     options = Options(Path("demo"), JARS, JARS)
     screen = Screen(console=Console(file=out, width=200))
     _keep(options, servers, Path("demo/config.yaml"), screen, interruption)
-    assert "broker and registry run until Ctrl-C" in out.getvalue()
+    last = "broker at here:1, registry at http://here:2; both run until Ctrl-C"
+    assert last in out.getvalue()
     assert "spark-cep tail --config demo/config.yaml" in out.getvalue()
 
 

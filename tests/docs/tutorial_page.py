@@ -31,10 +31,11 @@ class Commands:
     output: str | None = None
 
 
-def steps(part: int) -> list[File | Commands]:
-    """The blocks of a numbered part of the page, in order."""
+def steps(part: int, page: Path = PAGE) -> list[File | Commands]:
+    """The blocks of a numbered part of the page, in order; part 0 is what is before the first."""
+    begin = rf"^## {part}\. " if part else r"\A"
     (text,) = re.findall(
-        rf"^## {part}\. .*?(?=^## |\Z)", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL
+        rf"{begin}.*?(?=^## |\Z)", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
     found: list[File | Commands] = []
     for block in _BLOCK.finditer(text):

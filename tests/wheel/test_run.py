@@ -4,6 +4,7 @@ wheel is installed."""
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -162,4 +163,6 @@ def test_the_tutorial_on_a_topic(embedded_kafka: KafkaAccess, environment: Envir
             job.kill()
             job.wait()
     ran = environment.run(environment.command, *tail[1:], "--no-follow", more=given)
-    assert "4711" in ran.stdout, ran.stdout + ran.stderr
+    (line,) = (line for line in ran.stdout.splitlines() if "  match  " in line)
+    assert re.match(r"2026-01-05 10:06:30  match +card-testing +4711 ", line), line
+    assert line.endswith("tries=3 shop=phones"), line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from spark_cep.codecs.schema_files import schema_of_file
 from spark_cep.config import KAFKA_TIMESTAMP, Input, Settings
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, SchemaError
-from spark_cep.pattern.types import BIGINT, STRING, TIMESTAMP, RecordType, column_type, record_type
+from spark_cep.pattern.types import BIGINT, STRING, TIMESTAMP, SqlType, column_type, record_type
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class DeclaredInput:
         if name == KAFKA_TIMESTAMP:
             raise ConfigurationError(
                 f"input {self.name}: files do not have Kafka's timestamps; name a column with"
-                f" --event-time: {_times(columns)}"
+                f" --event-time: {shown_times(columns.fields)}"
             )
         if name is not None:
             if column_type(columns, tuple(name.split("."))) is None:
@@ -89,7 +89,7 @@ class DeclaredInput:
             what = f"several timestamps: {', '.join(found)}" if found else "no timestamp"
             raise ConfigurationError(
                 f"input {self.name}: it is not known which column of {columns.name} is the"
-                f" event time, since it has {what}; name it with --event-time: {_times(columns)}"
+                f" event time, since it has {what}; name it with --event-time: {shown_times(columns.fields)}"
             )
         return found[0], "auto"
 
@@ -118,11 +118,11 @@ def _schema_of(name: str, given: Input, file: Path) -> AvroSchema:
     return schema_of_file(file, given.record)
 
 
-def _times(columns: RecordType) -> str:
+def shown_times(columns: Mapping[str, SqlType]) -> str:
     """The columns that may be a time, as advice."""
-    texts = [name for name, kind in columns.fields.items() if kind == STRING]
-    times = [name for name, kind in columns.fields.items() if kind == TIMESTAMP]
-    numbers = [name for name, kind in columns.fields.items() if kind == BIGINT]
+    texts = [name for name, kind in columns.items() if kind == STRING]
+    times = [name for name, kind in columns.items() if kind == TIMESTAMP]
+    numbers = [name for name, kind in columns.items() if kind == BIGINT]
     shown = [*times, *(f"{name}:millis" for name in numbers), *(f"{name}:iso" for name in texts)]
     example = f", as {', '.join(shown)}" if shown else ""
     return f"COLUMN, or COLUMN:UNIT for millis, micros, seconds or iso{example}"

@@ -11,7 +11,7 @@ from spark_cep.codecs.avro.schema import AvroSchema
 from spark_cep.codecs.registry.framing import FramingError, of_glue, prefixed
 from spark_cep.config import Settings
 from spark_cep.errors import ConfigurationError, SchemaError
-from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of
+from spark_cep.pipeline.driver.kafka.partition_reader import partitions_of_input
 from spark_cep.recorded.files import avro_files, line_files, parquet_files
 from spark_cep.recorded.files.arrow_schemas import avro_schema
 from spark_cep.recorded.files.json_lines import JsonLines
@@ -47,7 +47,7 @@ def schema_of_topic(settings: Settings, topic: str, record: str, most: int) -> I
     """The schema of the newest ``most`` records in JSON of a topic.
 
     Raises ConfigurationError where there is no such topic, SchemaError where it has no JSON
-    objects, KafkaUnavailableError and what :func:`partitions_of` does.
+    objects, KafkaUnavailableError and what :func:`partitions_of_input` does.
     """
     return schema_of_values([*_newest(settings, topic, most)], topic, record)
 
@@ -81,7 +81,7 @@ def _without_framing(value: bytes) -> bytes:
 
 def _newest(settings: Settings, topic: str, most: int) -> Iterator[bytes]:
     """About as many of the newest values from each partition."""
-    with partitions_of(settings, "the topic", topic) as partitions:
+    with partitions_of_input(settings, topic) as partitions:
         share = -(-most // max(1, len(partitions)))
         for partition in partitions:
             taken = 0

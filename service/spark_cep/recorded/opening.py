@@ -120,11 +120,17 @@ def _declared(
     if schemas:
         known = replace(known, schema=schemas[0])
     if times:
-        column, colon, unit = times[0].partition(":")
-        if colon and unit not in UNITS:
-            raise ConfigurationError(
-                f"--event-time {times[0]}: there is no unit {unit!r}; allowed are"
-                f" {', '.join(UNITS)}"
-            )
-        known = replace(known, event_time=column, event_time_unit=unit or "auto")
+        column, unit = event_time_of(times[0])
+        known = replace(known, event_time=column, event_time_unit=unit)
     return known
+
+
+def event_time_of(text: str) -> tuple[str, str]:
+    """The column and the unit of COLUMN:UNIT, as ``--event-time`` has them. Raises
+    ConfigurationError."""
+    column, colon, unit = text.partition(":")
+    if colon and unit not in UNITS:
+        raise ConfigurationError(
+            f"--event-time {text}: there is no unit {unit!r}; allowed are {', '.join(UNITS)}"
+        )
+    return column, unit or "auto"

@@ -32,8 +32,8 @@ class ResultLine(NamedTuple):
 
 class ShownRecord(Protocol):
     """An output record: its ``kind`` (match, match row, timeout, late, dead letter), Kafka's key as
-    text, the decoded value, and headers as texts. Times in the value are datetimes, or milliseconds
-    since 1970."""
+    text, the decoded value, and headers as texts. Times in the value are datetimes, milliseconds
+    since 1970, or text in ISO 8601 as results in JSON have it."""
 
     @property
     def kind(self) -> str:
@@ -74,7 +74,7 @@ def line(record: ShownRecord) -> ResultLine:
     if record.kind == "timeout":
         had = ", had matched before" if value["already_matched"] else ""
         parts.append(f"not complete by {clock(value['deadline'])}{had}")
-    elif value["time"] > _last(value["steps"]):
+    elif _datetime(value["time"]) > _last(value["steps"]):
         parts.append(f"nothing more by {clock(value['time'])}")
     story = _with(", ".join(parts), value["measures"])
     return ResultLine(record.kind, value["rule_id"], value["key"] or "-", story)
@@ -87,21 +87,24 @@ def moment(record: ShownRecord) -> datetime | None:
         return _datetime(int(record.headers[EVENT_TIME_HEADER]))
     name = {"timeout": "deadline", "dead letter": "failed_at"}.get(record.kind, "time")
     found = record.value.get(name) if record.kind == "dead letter" else record.value[name]
-    return _datetime(found) if isinstance(found, int) else found
+    return None if found is None else _datetime(found)
 
 
-def _datetime(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
+def _datetime(time: datetime | int | str) -> datetime:
+    if isinstance(time, datetime):
+        return time
+    if isinstance(time, str):
+        return datetime.fromisoformat(time)
+    return datetime.fromtimestamp(time / 1000, UTC)
 
 
 def _with(story: str, values: Mapping[str, Any] | None) -> str:
     return f"{story}   {measures(values)}" if values else story
 
 
-def clock(time: datetime | int) -> str:
+def clock(time: datetime | int | str) -> str:
     """A time of day; fractions of a second only where there are some."""
-    if isinstance(time, int):
-        time = _datetime(time)
+    time = _datetime(time)
     text = time.astimezone(UTC).strftime("%H:%M:%S")
     millis = time.microsecond // 1000
     return f"{text}.{millis:03d}" if millis else text
@@ -119,8 +122,8 @@ def _step(step: Mapping[str, Any]) -> str:
     return f"{len(times)} × {step['step']} {clock(times[0])} to {clock(times[-1])}"
 
 
-def _last(steps: Sequence[Mapping[str, Any]]) -> Any:
-    return max(event["time"] for step in steps for event in step["events"])
+def _last(steps: Sequence[Mapping[str, Any]]) -> datetime:
+    return max(_datetime(event["time"]) for step in steps for event in step["events"])
 
 
 def content(value: Mapping[str, Any]) -> str:

@@ -50,6 +50,25 @@ def test_lines_for_people() -> None:
     )
 
 
+def test_results_in_json() -> None:
+    """Their times are text, and their lines are the same."""
+    nine, later = "2025-03-03T09:00:00.000Z", "2025-03-03T09:00:05.250Z"
+    steps = [{"step": "fail", "events": [{"time": nine}]}]
+    found = MATCH | {"time": nine, "steps": steps}
+    assert text_line(arrival(value=found), colour=False) == text_line(arrival(), colour=False)
+    waited = text_line(arrival(value=found | {"time": later}), colour=False)
+    assert waited.startswith("2025-03-03 09:00:05  match        brute-force     ann")
+    assert "fail 09:00:00, nothing more by 09:00:05.250" in waited
+    timeout = found | {"deadline": later, "already_matched": False}
+    line = text_line(arrival("timeout", timeout), colour=False)
+    assert line.startswith("2025-03-03 09:00:05  timeout ")
+    assert "not complete by 09:00:05.250" in line
+    dead = {"topic": "t", "partition": 0, "offset": 8, "reason": "undecodable", "detail": "why"}
+    line = text_line(arrival("dead letter", dead | {"failed_at": nine}), colour=False)
+    assert line.startswith("2025-03-03 09:00:00  dead letter  t ")
+    assert line.endswith("undecodable (partition 0, offset 8): why")
+
+
 def test_what_is_no_result() -> None:
     """Bytes that nobody can read, records of another schema, texts that would move the cursor."""
     place = "cep.out, partition 1, offset 7"

@@ -6,6 +6,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +112,7 @@ def test_from_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = invoke("init")
     assert result.exit_code == 0, result.output
     assert "wrote config.yaml\n" in result.stdout
-    assert "spark-cep run --input logins.jsonl --rules rules\n" in result.stderr
+    assert "spark-cep run --input logins.jsonl --config config.yaml\n" in result.stderr
     expected = check_project(tmp_path)
     assert [match["key"] for match in expected["matches"]] == ["bob"]
     for name in ("compose.yaml", ".github/workflows/rules.yaml"):
@@ -121,6 +123,50 @@ def test_from_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "config.yaml, " in again.stderr
     assert before == {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
     assert invoke("init", "other", "-q").stderr == ""
+
+
+def next_commands(result: Result) -> list[list[str]]:
+    """The words of the commands that ``init`` says are next."""
+    told = re.findall(r"^note: next: (.+)$", result.stderr, re.MULTILINE)
+    return [shlex.split(line)[1:] for line in told]
+
+
+def test_the_next_commands_work(tmp_path: Path) -> None:
+    """Also where the event time is no timestamp, and had to be named; a record that cannot be read
+    does not change what the columns are."""
+    file = tmp_path / "beats.jsonl"
+    beats = [
+        {"at": 1_767_600_000 + 60 * n, "machine": f"m{n % 2}", "state": ("up", "down")[n // 2 % 2]}
+        for n in range(8)
+    ]
+    file.write_text(lines(beats), "utf-8")
+    result = invoke("init", tmp_path / "job", "--input", file, "--event-time", "at:seconds")
+    assert result.exit_code == 0, result.output
+    told = next_commands(result)
+    assert [words[0] for words in told] == ["explain", "check", "test", "run"]
+    for words in told:
+        done = invoke(*words)
+        assert done.exit_code == 0, (words, done.output)
+    file.write_text(lines([*beats, {"at": "later", "machine": "m1"}]), "utf-8")
+    done = invoke(*told[-1])
+    assert done.exit_code == 0, done.output
+    assert "2026-01-05 08:02:00  match        first-rule      m0" in done.stdout
+    assert "dead letter" in done.stdout
+
+
+@pytest.mark.parametrize(("form", "registry"), [("jsonl", False), ("csv", True)])
+def test_json_needs_no_registry(form: str, registry: bool, tmp_path: Path) -> None:
+    """Neither for events nor for results; event time moves on where nothing comes."""
+    file = tmp_path / f"payments.{form}"
+    file.write_text((table if registry else lines)(EVENTS["payments"]), "utf-8")
+    assert invoke("init", tmp_path / "job", "--input", file).exit_code == 0
+    settings = yaml.safe_load((tmp_path / "job/config.yaml").read_text("utf-8"))
+    assert ("registry" in settings) == registry
+    assert settings["outputs"].get("format") == (None if registry else "json")
+    assert settings["outputs"]["topics"]["matches"] == "payments.matches"
+    assert settings["time"] == {"advance_when_idle": "10 seconds"}
+    compose = yaml.safe_load((tmp_path / "job/compose.yaml").read_text("utf-8"))
+    assert ("registry" in compose["services"]) == registry
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:

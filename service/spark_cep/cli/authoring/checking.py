@@ -64,7 +64,7 @@ def check_rules(paths: Sequence[Path], config: Path | None, schemas: Sequence[Pa
         wrong, noted = _registry_findings(rules, config, notes)
         problems += wrong
         warnings += noted
-        checked = f"Columns and types were checked against the registry's schemas of {config}."
+        checked = f"Columns and types were checked against the schemas of the inputs of {config}."
     if types:
         checked = f"Columns and types were checked against {', '.join(map(str, schemas))}."
     count, warned = len(rules.rules), len(warnings)

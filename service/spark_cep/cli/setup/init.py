@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -50,8 +50,13 @@ def init(
         str, typer.Option("--bootstrap-servers", "-b", help="Kafka, for the settings.")
     ] = _SERVERS,
     registry: Annotated[
-        str, typer.Option("--registry", metavar="URL", help="The schema registry.")
-    ] = _REGISTRY,
+        str | None,
+        typer.Option(
+            "--registry",
+            metavar="URL",
+            help=f"The schema registry. Default: none for JSON, else {_REGISTRY}.",
+        ),
+    ] = None,
     schema: GivenSchemas = None,
     event_time: GivenEventTimes = None,
 ) -> None:
@@ -62,19 +67,22 @@ def init(
     from spark_cep.cli.setup.project import CONFIG, RULE, KafkaPlace, schema_file, write_files
     from spark_cep.cli.setup.sample import sample_of_files
 
-    if topic is not None and (files or schema or event_time):
-        raise typer.BadParameter("--topic goes with neither --input, --schema nor --event-time")
+    if topic is not None and (files or schema):
+        raise typer.BadParameter("--topic goes with neither --input nor --schema")
     with ExitStack() as stack:
         # All files, or none of them.
         made = Path(stack.enter_context(TemporaryDirectory(prefix="spark-cep-init-")))
         if topic is not None:
-            sample, place = _of_topic(KafkaPlace(servers, registry, topic), made, stack)
+            place = KafkaPlace(servers, registry, topic)
+            sample, place = _of_topic(place, event_time or (), made, stack)
             source = f"topic {topic}"
         else:
             given = files or [_write_own_events(made)]
             sample = sample_of_files(given, schema or (), event_time or ())
             is_json = any(each in _JSON for each in Path(given[0]).suffixes)
             place = KafkaPlace(servers, registry, is_json=is_json)
+            if not is_json:
+                place = _with_registry(place)
             source = ", ".join(Path(each).name for each in given)
         for each in sample.recorded.notes if files else ():
             note(each)
@@ -86,25 +94,39 @@ def init(
     for name in names:
         typer.echo(f"wrote {folder / name}")
     rules = folder / Path(RULE).parent
-    look = f"spark-cep backtest --config {folder / CONFIG}"
+    look = [f"spark-cep {each} --config {folder / CONFIG}" for each in ("backtest", "run")]
     if topic is None:
-        look = f"spark-cep run --input {(files or [str(folder / _OWN_EVENTS)])[0]} --rules {rules}"
+        looked_at = " ".join(f"--input {each}" for each in files or [folder / _OWN_EVENTS])
+        look = [f"spark-cep run {looked_at} --config {folder / CONFIG}"]
     for line in (
         f"spark-cep explain {rules}",
         f"spark-cep check {rules} --schema {folder / schema_file(sample.input)}",
         f"spark-cep test {rules}",
-        look,
+        *look,
     ):
         note(f"next: {line}")
 
 
-def _of_topic(place: KafkaPlace, made: Path, stack: ExitStack) -> tuple[Sample, KafkaPlace]:
+def _with_registry(place: KafkaPlace) -> KafkaPlace:
+    """The place with the usual registry, where none is given."""
+    return replace(place, registry=place.registry or _REGISTRY)
+
+
+def _of_topic(
+    place: KafkaPlace, event_times: Sequence[str], made: Path, stack: ExitStack
+) -> tuple[Sample, KafkaPlace]:
     """Look at a topic by settings as they will be written, and the environment. Records in JSON
     need no schema in the registry."""
     from spark_cep.cli.setup.project import CONFIG, config_text, schema_file
-    from spark_cep.cli.setup.sample import event_time_of, input_name, sample_of_topic
+    from spark_cep.cli.setup.sample import (
+        about_event_time,
+        input_name,
+        only_timestamp,
+        sample_of_topic,
+    )
     from spark_cep.config import load
     from spark_cep.recorded.inference import schema_of_topic
+    from spark_cep.recorded.opening import event_time_of
 
     config, name = made / CONFIG, input_name(place.topic)
 
@@ -117,7 +139,7 @@ def _of_topic(place: KafkaPlace, made: Path, stack: ExitStack) -> tuple[Sample, 
         inferred = schema_of_topic(settings(details), place.topic, _RECORD, _LOOKED_AT)
     except SchemaError:
         # The registry knows the schema of what is no JSON.
-        pass
+        place = _with_registry(place)
     else:
         place = replace(place, is_json=True)
         file = made / schema_file(name)
@@ -126,11 +148,15 @@ def _of_topic(place: KafkaPlace, made: Path, stack: ExitStack) -> tuple[Sample, 
         details = {"format": "json", "reader_schema": f"{{file: {schema_file(name)}}}"}
         for each in inferred.left_out:
             note(f"{place.topic}: is read without a column: {each}")
+    for text in event_times:
+        details["event_time"], details["event_time_unit"] = event_time_of(text)
     sample = sample_of_topic(settings(details), place.topic, stack)
-    column = event_time_of(sample)
+    column = only_timestamp(sample)
     if column is not None:
         details["event_time"] = column
         sample = sample_of_topic(settings(details), place.topic, stack)
+    if not event_times:
+        note(about_event_time(sample))
     return sample, place
 
 

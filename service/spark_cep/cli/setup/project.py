@@ -33,17 +33,23 @@ _CONFIG: Final = """\
 kafka:
   bootstrap_servers: {servers}
 
-registry:
-  url: {registry}
-
-# Rules call inputs by these names.
+{registry}# Rules call inputs by these names.
 inputs:
   {input}:
     topics: [{topic}]
 {details}
 outputs:
+{format}  topics:
+    matches: {topic}.matches
+    timeouts: {topic}.timeouts
+    late: {topic}.late
+    dead_letters: {topic}.dead-letters
   # Transactions and commit markers go by this name: each job on a cluster has its own.
   transactional_id_prefix: spark-cep-{input}
+
+time:
+  # Without it, what the newest events decide waits for newer ones, for ever.
+  advance_when_idle: 10 seconds
 
 rules:
   folder: rules
@@ -52,8 +58,17 @@ state:
   checkpoint: checkpoint
 """
 
+_REGISTRY: Final = """\
+registry:
+  url: {url}
+
+"""
+
+#: Results in JSON need no registry.
+_JSON_RESULTS: Final = "  format: json\n"
+
 _COMPOSE: Final = """\
-# A Kafka broker and a schema registry for this machine, without security:
+# {what} for this machine, without security:
 #
 #     docker compose up --detach
 #     spark-cep doctor --config config.yaml
@@ -80,7 +95,9 @@ services:
       KAFKA_TRANSACTION_STATE_LOG_MIN_ISR: 1
       KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: 0
       CLUSTER_ID: 4L6g3nShT-eMCtK--X86sw
+"""
 
+_COMPOSED_REGISTRY: Final = """
   registry:
     image: confluentinc/cp-schema-registry:8.0.0
     depends_on: [broker]
@@ -112,10 +129,11 @@ jobs:
 
 @dataclass(frozen=True)
 class KafkaPlace:
-    """The Kafka cluster, registry and topic of the settings, and the format of its records."""
+    """The Kafka cluster, registry and topic of the settings, and the format of its records; without
+    a registry, results are JSON."""
 
     servers: str = "localhost:9092"
-    registry: str = "http://localhost:8081"
+    registry: str | None = None
     topic: str = ""
     is_json: bool = False
 
@@ -125,7 +143,8 @@ def config_text(place: KafkaPlace, name: str, details: Mapping[str, str]) -> str
     lines = "".join(f"    {setting}: {value}\n" for setting, value in details.items())
     return _CONFIG.format(
         servers=place.servers,
-        registry=place.registry,
+        registry="" if place.registry is None else _REGISTRY.format(url=place.registry),
+        format=_JSON_RESULTS if place.registry is None else "",
         input=name,
         topic=place.topic or name,
         details=lines,
@@ -151,7 +170,7 @@ def write_files(
         WORKFLOW: lambda: _WORKFLOW.format(schema=schema),
     }
     if compose:
-        texts[COMPOSE] = lambda: _COMPOSE
+        texts[COMPOSE] = lambda: _compose(place)
     for name, text in texts.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -159,6 +178,12 @@ def write_files(
     (suite,) = suites([folder / CASES], {})
     accept([outcome(suite, case) for case in suite.file.cases])
     return list(texts)
+
+
+def _compose(place: KafkaPlace) -> str:
+    if place.registry is None:
+        return _COMPOSE.format(what="A Kafka broker")
+    return _COMPOSE.format(what="A Kafka broker and a schema registry") + _COMPOSED_REGISTRY
 
 
 def _details(sample: Sample, place: KafkaPlace, schema: str) -> dict[str, str]:

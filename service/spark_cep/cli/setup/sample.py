@@ -22,6 +22,7 @@ from spark_cep.errors import ConfigurationError
 from spark_cep.model import Coordinates
 from spark_cep.pattern.tree import Rule, Step
 from spark_cep.pattern.types import TIMESTAMP, SqlType
+from spark_cep.recorded.declared import shown_times
 from spark_cep.recorded.events import RecordedEvents, Window
 from spark_cep.recorded.opening import open_events
 from spark_cep.recorded.recording import Chunk, Recording
@@ -72,11 +73,22 @@ def sample_of_topic(settings: Settings, topic: str, stack: ExitStack) -> Sample:
     return _sample(name, replace(opened, recordings=newest), f"topic {topic}")
 
 
-def event_time_of(sample: Sample) -> str | None:
+def only_timestamp(sample: Sample) -> str | None:
     """The only column that is a timestamp, where the event time is Kafka's own so far."""
     times = [name for name, kind in sample.columns.items() if kind == TIMESTAMP]
     known = sample.event_time[0] != KAFKA_TIMESTAMP
     return None if known or len(times) != 1 else times[0]
+
+
+def about_event_time(sample: Sample) -> str:
+    """What the event time of a topic's events is, for people, and how to name another column."""
+    column, _ = sample.event_time
+    if column != KAFKA_TIMESTAMP:
+        return f"input {sample.input}: the event time is {column}"
+    return (
+        f"input {sample.input}: the event time is the timestamp that Kafka has of each record; if a"
+        f" column has it, name it with --event-time: {shown_times(sample.columns)}"
+    )
 
 
 def _newest(recording: Recording, most: int) -> Recording:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from spark_cep.codecs.output.avro_results import AvroResults
@@ -14,6 +15,7 @@ from spark_cep.codecs.registry.registry import Registry
 from spark_cep.codecs.registry.settings import no_registry
 from spark_cep.config import Settings
 from spark_cep.config.topics import OutputFormats
+from spark_cep.errors import SchemaNotFoundError
 from spark_cep.observability.logs import logger
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
 from spark_cep.pipeline.driver.checkpoint.fencing import fence_earlier_runs
@@ -61,6 +63,19 @@ def in_avro(settings: Settings) -> list[str]:
     """The kinds of output that are written in Avro, for which there has to be a registry."""
     outputs = settings.outputs
     return [kind for kind in OutputFormats.model_fields if outputs.format_of(kind) == "avro"]
+
+
+def check_output_schemas(settings: Settings, registry: Registry) -> None:
+    """Ask the registry for the schemas of results without registering any. Raises what a start
+    would: RegistryUnavailableError, and where they are not to be registered, RegistryError."""
+    given = settings.registry
+    for kind in in_avro(settings):
+        topic: str = getattr(settings.outputs.topics, kind)
+        if given is not None and not given.auto_register:
+            registry.lookup(f"{topic}-value", schema_text(_CONTRACTS[kind]))
+        else:
+            with suppress(SchemaNotFoundError):
+                registry.ids(f"{topic}-value")
 
 
 def _result_encoder(settings: Settings, registry: Registry | None) -> ResultEncoder:

@@ -92,7 +92,11 @@ def test_type(text: str, kind: str) -> None:
             "reec.x: reec is neither a column of the event nor a step; did you mean column rec?",
             "reec.x",
         ),
-        ("i > 10 * fail", "the event has no column fail; fail is a step: fail.column", "fail"),
+        (
+            "i > 10 * fail",
+            "the event has no column fail; fail is a step: fail.i, or COUNT(fail.*) for how often",
+            "fail",
+        ),
         ("LAST(fail.usr) = s", "the event has no column usr; did you mean user?", "fail.usr"),
         ("s > 1", "STRING cannot be compared with INT", "s > 1"),
         ("fail.user = 5", "STRING cannot be compared with INT", "fail.user = 5"),

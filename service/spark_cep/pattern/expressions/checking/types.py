@@ -205,7 +205,8 @@ class Typing:
                 # Some of them SQL calls without brackets.
                 hint = f"; the function {function} is not allowed: {WITHHELD[function]}"
             if len(path) == 1 and path[0] in self._steps:
-                hint = f"; {path[0]} is a step: {path[0]}.column"
+                column = name((path[0], next(iter(self._event.fields), "column")))
+                hint = f"; {path[0]} is a step: {column}, or COUNT({name(path)}.*) for how often"
             self._refuse(f"the event has no column {shown}{hint}", span)
             return self._missing
         step = self._near(path[0], [step for step in self._steps if step != ALL_STEPS])

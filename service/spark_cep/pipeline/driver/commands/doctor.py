@@ -21,7 +21,7 @@ from spark_cep.observability.access import access_to
 from spark_cep.pipeline.driver.commands import kafka_checks, machine_checks
 from spark_cep.pipeline.driver.commands.machine_checks import Doubt
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
-from spark_cep.pipeline.driver.output_setup import in_avro
+from spark_cep.pipeline.driver.output_setup import check_output_schemas, in_avro
 from spark_cep.pipeline.driver.rules.job_plan import check_rules, input_topics
 from spark_cep.pipeline.librdkafka.consumer import check as check_properties
 from spark_cep.pipeline.spark.java import check_version
@@ -74,8 +74,10 @@ class _Examination:
         yield existing
         if existing is not None:
             yield from self._of_kafka(existing)
-            url = "" if settings.registry is None else f" at {settings.registry.url}"
-            yield self._try(f"schema registry{url}", lambda: self._schemas(existing, rules))
+            what = "schemas"
+            if settings.registry is not None and _asks_registry(settings):
+                what = f"schema registry at {settings.registry.url}"
+            yield self._try(what, lambda: self._schemas(existing, rules))
         location = str(settings.state.checkpoint)
         yield self._try(f"checkpoint {location}", self._checkpoint)
         folder = local_folder(location)
@@ -140,6 +142,8 @@ class _Examination:
             raise no_registry(f"output records ({', '.join(kinds)})", "outputs.format: json")
         with Registry.opened(settings.registry) as registry:
             schemas = record_format(settings, registry, existing)
+            if registry is not None:
+                check_output_schemas(settings, registry)
             if rules is not None:
                 check_rules(rules, schemas, ends=settings.trigger.ends)
         names = dict.fromkeys(each.name for each in schemas.types)
@@ -180,6 +184,15 @@ def _writable(folder: Path) -> str:
         raise StateError(f"state.checkpoint {folder}: {there} is {why}")
     done = [int(each.name) for each in (folder / "commits").glob("[0-9]*") if each.name.isdigit()]
     return _said(max(done, default=None))
+
+
+def _asks_registry(settings: Settings) -> bool:
+    """Return whether a start asks the registry for anything."""
+    return bool(in_avro(settings)) or any(
+        each.framing == "registry"
+        and (each.format != "json" or each.reader_schema is None or each.reader_schema.file is None)
+        for each in settings.inputs.values()
+    )
 
 
 def _counted(rules: RuleSet) -> str:

@@ -6,13 +6,14 @@ asked for is at the end most often, and transactions leave offsets without recor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from spark_cep.config import Settings
+from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 
@@ -25,12 +26,36 @@ _FIRST_STRETCH: Final = 1_000
 def partitions_of(settings: Settings, setting: str, topic: str) -> Iterator[list[PartitionReader]]:
     """The partitions of an output ``topic``, the one of a ``setting``. Raises ConfigurationError
     where there is no such topic, and what :class:`PartitionReader` does."""
+    missing = (
+        f"{setting}: {topic} does not exist on {settings.kafka.bootstrap_servers}; the job creates"
+        " it when it starts"
+    )
+    with _partitions(settings, topic, lambda _: missing) as partitions:
+        yield partitions
+
+
+@contextmanager
+def partitions_of_input(settings: Settings, topic: str) -> Iterator[list[PartitionReader]]:
+    """The partitions of a ``topic`` that somebody else fills; raises as :func:`partitions_of`."""
+
+    def missing(existing: list[str]) -> str:
+        servers = settings.kafka.bootstrap_servers
+        names = [each for each in existing if not each.startswith("_")]
+        return f"there is no topic {topic} on {servers}; {instead(topic, names, 'topics')}"
+
+    with _partitions(settings, topic, missing) as partitions:
+        yield partitions
+
+
+@contextmanager
+def _partitions(
+    settings: Settings, topic: str, missing: Callable[[list[str]], str]
+) -> Iterator[list[PartitionReader]]:
+    """The partitions of a topic; ``missing``: what to say where it is none of those there are."""
     cluster = Cluster(settings)
-    if topic not in cluster.topics():
-        raise ConfigurationError(
-            f"{setting}: {topic} does not exist on {settings.kafka.bootstrap_servers}; the job"
-            " creates it when it starts"
-        )
+    existing = cluster.topics()
+    if topic not in existing:
+        raise ConfigurationError(missing(existing))
     # The end of a partition is told, and soon.
     soon = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
     consumer = cluster.consumer(f"spark-cep-{topic}", **soon)
