@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_cep.columns.compilation import I64
+from spark_cep.columns.compilation import I64, NONE
 from spark_cep.columns.loops.keyed_hash import SECRET
 from spark_cep.columns.loops.packed_loops import (
     ALL_NULL,
@@ -31,8 +31,10 @@ from spark_cep.columns.loops.packed_loops import (
     KIND,
     SOME_NULL,
     WITH_BYTES,
+    choose,
     locate,
     measure,
+    read_chosen,
     read_nulls,
     read_numbers,
     read_sums,
@@ -143,6 +145,43 @@ def _of_blocks(values: NDArray[Any], ends: I64) -> I64:
     return np.diff(sums[ends], prepend=0)
 
 
+class Layout(NamedTuple):
+    """How tables belong together. By table, ``owners``: to the rows of which table, a lower one,
+    its rows belong; ``counts_of``: the column of that table with their numbers; any of the first.
+    ``first`` is the first of some columns, of ``tables``; of each, ``linked`` is the table that its
+    numbers are places in, ``NONE`` for other numbers (see ``choose`` and ``read_chosen`` in
+    :mod:`spark_cep.columns.loops.packed_loops`)."""
+
+    owners: I64
+    counts_of: I64
+    first: int
+    tables: I64
+    linked: I64
+
+
+class Chosen(NamedTuple):
+    """What belongs to some rows of the first table: by table, where its rows begin among all, how
+    many they are, and how many belong to each of those (``of_first``); the numbers of the columns
+    of a layout, one behind the other, and where those of each end."""
+
+    every: I64
+    begins: I64
+    sizes: I64
+    of_first: I64
+    numbers: I64
+    ends: list[int]
+
+    def rows(self, table: int) -> I64:
+        """The rows of a table."""
+        begin = self.begins[table]
+        return self.every[begin : begin + self.sizes[table]]
+
+    def columns(self, first: int, end: int) -> I64:
+        """The numbers of columns of one table, by their places in the layout: (columns, rows)."""
+        begin = self.ends[first - 1] if first else 0
+        return self.numbers[begin : self.ends[end - 1]].reshape(end - first, -1)
+
+
 class PackedColumns:
     """Blocks, read together. ``tables``: by column, whose rows it has; the columns that a block has
     beyond these are of the last table. StateError when a block has another form than
@@ -208,6 +247,32 @@ class PackedColumns:
         )  # fmt: skip
         return out
 
+    def chosen(self, layout: Layout, rows: I64) -> Chosen:
+        """What belongs to some rows of the first table, in ascending order. StateError when it is
+        more than there is, or a link leads nowhere."""
+        starts, tables = self.starts, len(layout.owners)
+        of_tables = starts[:tables, -1]
+        begins = of_tables.cumsum() - of_tables
+        every = np.empty(int(begins[-1] + of_tables[-1]), np.int64)
+        sizes, of_first = np.empty(tables, np.int64), np.zeros((tables, len(rows)), np.int64)
+        packed = self._data, self._numbers_at, self._least, self._width, starts
+        wrong = choose(
+            *packed, layout.counts_of, layout.owners, rows, begins, every, sizes, of_first
+        )
+        if wrong != NONE:
+            raise damaged()
+        ends = sizes[layout.tables].cumsum()
+        numbers = np.empty(int(ends[-1]), np.int64)
+        of = slice(layout.first, layout.first + len(ends))
+        wrong = read_chosen(
+            self._data, self._numbers_at[of], self._least[of], self._width[of], starts,
+            layout.tables, layout.linked, begins, every, sizes, of_first, ends, numbers,
+        )  # fmt: skip
+        if wrong != NONE:
+            column = layout.first + int(np.searchsorted(ends, wrong, "right"))
+            raise damaged_state(f"a link in column {column} is {int(numbers[wrong])}")
+        return Chosen(every, begins, sizes, of_first, numbers, ends.tolist())
+
     def different(self, column: int) -> tuple[I64, I64]:
         """Return numbers of a column without NULLs, and the block of each; one number for a block
         in which all are equal."""
@@ -234,6 +299,10 @@ class PackedColumns:
             SECRET, texts.texts.data, texts.table, texts.firsts, texts.of_null, rows, numbers,
         )  # fmt: skip
         return rows[:count], numbers[:count]
+
+    def is_null(self, column: int) -> bool:
+        """Return whether all values of a column of bytes are NULL in all blocks."""
+        return bool((self._tags[column] == _BYTES | ALL_NULL).all())
 
     def vector(self, column: int, rows: I64) -> Vector:
         """The values of some rows, in ascending order. Bytes stay where they are."""

@@ -154,6 +154,7 @@ class Objects:
 
 
 Vector = Numbers | Bytes | Objects
+_NO_TEXTS = Bytes.of(())
 
 
 def texts_of(texts: Collection[str | None]) -> Bytes:
@@ -163,7 +164,7 @@ def texts_of(texts: Collection[str | None]) -> Bytes:
 
 def no_texts() -> Bytes:
     """A column of no texts."""
-    return texts_of(())
+    return _NO_TEXTS
 
 
 def nulls_of(kind: SqlType | None, count: int) -> Vector:
@@ -244,15 +245,17 @@ def concatenated(parts: Sequence[Vector]) -> Vector:
 
 def texts_together(texts: Sequence[Bytes]) -> Bytes:
     """Vectors of texts as one."""
+    texts = [part for part in texts if len(part)] or texts[:1]
     if len(texts) == 1:
         return texts[0]
     # What a vector was cut out of is not copied along.
     texts = [t.compacted() if 2 * int(t.lengths.sum()) < len(t.data) else t for t in texts]
-    starts = np.cumsum([0, *(len(part.data) for part in texts[:-1])])
+    places, start = [], 0
+    for part in texts:
+        places.append(part.places + (start << LENGTH_BITS) if start else part.places)
+        start += len(part.data)
     return Bytes(
-        np.concatenate(
-            [p.places + (start << LENGTH_BITS) for p, start in zip(texts, starts, strict=True)]
-        ),
+        np.concatenate(places),
         np.concatenate([part.nulls for part in texts]),
         fixed(np.concatenate([part.data for part in texts])),
     )
