@@ -47,6 +47,12 @@ class StoredKeys:
         blocks = [block for bucket in stored for block in bucket]
         self._packed = packed_columns(STATE, blocks, OF_STATE)
         self._rules = rules
+        #: The engines of which there are instances, and their tables.
+        self._engines = [
+            (engine, table)
+            for engine, table in enumerate(INSTANCES)
+            if self._packed.starts[table, -1]
+        ]
         self._homes = np.repeat(np.arange(len(stored)), [len(bucket) for bucket in stored])
         #: How many rows each bucket has.
         self.sizes = np.bincount(self._homes, self._packed.counts[KEYS], len(stored)).astype(
@@ -54,13 +60,13 @@ class StoredKeys:
         )
 
     def __len__(self) -> int:
-        return int(self.sizes.sum())
+        return int(self._packed.starts[KEYS, -1])
 
     @property
     def forgotten(self) -> Flags:
         """Per bucket, whether it has something of rules that are gone."""
         found = np.zeros(len(self.sizes), bool)
-        for table in INSTANCES:
+        for _, table in self._engines:
             names, blocks = self._packed.different(PLACE[table, "rule"])
             found[self._homes[blocks[_now(names, self._rules) == NONE]]] = True
         return found
@@ -70,12 +76,16 @@ class StoredKeys:
         return self._rows(KEYS, buckets)
 
     def _rows(self, table: int, buckets: Flags) -> I64:
+        if buckets.all():
+            return self._packed.rows(table)
         return np.flatnonzero(np.repeat(buckets[self._homes], self._packed.counts[table]))
 
     def homes(self, rows: I64) -> I64:
         """The bucket of each of these rows."""
+        if len(self.sizes) == 1:
+            return np.zeros(len(rows), np.int64)
         starts = self._packed.starts[KEYS]
-        return self._homes[np.searchsorted(starts, rows, "right") - 1]
+        return self._homes[starts.searchsorted(rows, "right") - 1]
 
     def find(self, keys: TextSet) -> tuple[I64, I64]:
         """The rows of these keys, and the number of the key of each."""
@@ -92,10 +102,10 @@ class StoredKeys:
         ``FOREVER`` for never."""
         rows = self._rows(KEYS, buckets)
         due = np.full(len(rows), FOREVER, np.int64)
-        for stored, table in zip(ENGINES, INSTANCES, strict=True):
+        for engine, table in self._engines:
             instances = self._rows(table, buckets)
             read = partial(self._column, table, rows=instances)
-            of_instances = stored.due(read)
+            of_instances = ENGINES[engine].due(read)
             of_instances[_now(read("rule"), self._rules) == NONE] = FOREVER
             counts = self._column(KEYS, table, rows)
             if counts.min(initial=0) < 0 or int(counts.sum()) != len(instances):
@@ -106,7 +116,7 @@ class StoredKeys:
     def _remembered(self, rows: I64) -> Flags:
         """Return whether something is remembered of the keys of some rows."""
         remembered = np.zeros(len(rows), bool)
-        for table in INSTANCES:
+        for _, table in self._engines:
             remembered |= self._column(KEYS, table, rows) > 0
         return remembered
 
@@ -154,14 +164,14 @@ class StoredKeys:
         instances["key"] = key
         instances["rule"] = rule = _now(instances["rule"], self._rules)
         known = rule != NONE
-        codes = key[known] * (int(rule.max()) + 1) + rule[known]
+        codes = (key * (int(rule.max()) + 1) + rule)[known]
         if not (codes[1:] > codes[:-1]).all() and len(np.unique(codes)) < len(codes):
             raise damaged()
         return stored.of(*tables.values())
 
     def gone(self, rows: I64) -> Bytes:
         """The keys of those of some rows that say that nothing is remembered any more."""
-        return self.texts(rows[~self._remembered(rows)])
+        return self.texts(rows[~self._remembered(rows)]) if len(rows) else no_texts()
 
 
 def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
@@ -173,9 +183,9 @@ def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
 def _known(state: KeysState) -> KeysState:
     """The state without instances of unknown rules. Nodes of keys that have others go with the next
     run."""
-    known = [part.instances["rule"] != NONE for part in state.remembered]
-    if all(each.all() for each in known):
+    if all((part.instances["rule"] != NONE).all() for part in state.remembered):
         return state
+    known = [part.instances["rule"] != NONE for part in state.remembered]
     parts: list[Any] = [
         part.of_instances(each) for part, each in zip(state.remembered, known, strict=True)
     ]
@@ -197,6 +207,9 @@ def _least_of(values: I64, counts: I64) -> I64:
 
 def _now(rules: I64, numbers: Mapping[int, int]) -> I64:
     """The numbers that rules have now, ``NONE`` where there is none."""
+    if len(numbers) == 1:
+        ((name, number),) = numbers.items()
+        return np.where(rules == name, number, NONE)
     now = np.full(len(rules), NONE, np.int64)
     if numbers:
         names = np.array(sorted(numbers), np.int64)

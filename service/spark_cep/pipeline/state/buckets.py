@@ -59,6 +59,8 @@ def possible_buckets(key: str | None) -> list[int]:
 
 def homes_of(keys: Bytes, buckets: I64 | Sequence[int], count: int) -> I64:
     """For each key the place of its bucket, one of ``count``, in ``buckets``, which ascend."""
+    if not len(keys) or count == 1:
+        return np.zeros(len(keys), np.int64)
     return np.searchsorted(buckets, buckets_of(hashes_of(keys), count))
 
 
@@ -147,8 +149,10 @@ class BucketKeys:
     def written(self) -> Written:
         """Return the changes to write."""
         base, changes, given, count = self._base, self._changes, self._given, len(self._rewritten)
-        back = TextSet(given.keys)
-        fresh = _with_gone(given, self._taken.take(np.flatnonzero(back.find(self._taken) == NONE)))
+        gone = self._taken
+        if len(gone):
+            gone = gone.take(np.flatnonzero(TextSet(given.keys).find(gone) == NONE))
+        fresh = _with_gone(given, gone)
         homes = self._homes(fresh.keys)
         more = np.bincount(homes, minlength=count)
         changed = self._rewritten | (more > 0)
@@ -160,11 +164,13 @@ class BucketKeys:
         many = blocks >= _LEAST_BLOCKS + (_MOST_BLOCKS - _LEAST_BLOCKS) * early
         joint = changed & (self._rewritten | many | (changes.sizes + more >= most))
         rows, keys = _newest(changes, joint, fresh.keys)
-        of_changes = np.bincount(changes.homes(rows), minlength=count)
+        homes_of_rows = changes.homes(rows)
+        of_changes = np.bincount(homes_of_rows, minlength=count)
         rewritten = self._rewritten | (joint & (of_changes + more >= most))
-        to_base = rewritten[changes.homes(rows)]
+        to_base = rewritten[homes_of_rows]
         of_base = base.rows(rewritten)
-        of_base = of_base[keys.find(base.texts(of_base)) == NONE]
+        if len(of_base):
+            of_base = of_base[keys.find(base.texts(of_base)) == NONE]
         beside = ~rewritten[homes]
         older, gone = changes.chosen(rows[~to_base]), changes.gone(rows[~to_base])
         block = _with_gone(joined([older, chosen(fresh, beside)]), gone)
@@ -206,6 +212,8 @@ def _newest(changes: StoredKeys, buckets: Flags, replaced: Bytes) -> tuple[I64, 
     anyway; and all of their keys."""
     rows = changes.rows(buckets)
     keys = TextSet(changes.texts(rows), replaced)
+    if not len(rows):
+        return rows, keys
     newest = _last(rows, keys.numbers[: len(rows)], len(keys))
     newest[keys.numbers[len(rows) :]] = NONE
     return np.sort(newest[newest != NONE]), keys
@@ -221,6 +229,8 @@ def _last(rows: I64, keys: I64, count: int) -> I64:
 
 def _with_gone(state: KeysState, gone: Bytes) -> KeysState:
     """The state, and keys of which nothing is remembered."""
+    if not len(gone):
+        return state
     return replace(state, keys=texts_together([state.keys, gone]))
 
 
@@ -228,7 +238,8 @@ def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:
     """Return the time when a key of each bucket is next due; ``FOREVER`` for never."""
     due = np.full(count, FOREVER, np.int64)
     for part in state.remembered:
-        due = np.minimum(due, _least(homes[part.instances["key"]], part.due, count))
+        if len(part.instances):
+            due = np.minimum(due, _least(homes[part.instances["key"]], part.due, count))
     return due
 
 
