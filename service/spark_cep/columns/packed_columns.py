@@ -93,27 +93,30 @@ def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> l
     count = len(ends[0])
     if not count:
         return []
-    parts = [_Parts.of(column.values) for column in columns]
-    tables = np.array([column.table for column in columns])
+    parts = [_Parts.of(values) for _, values in columns]
+    marked = [(place, part) for place, part in enumerate(parts) if part.nulls is not None]
+    with_bytes = [(place, part) for place, part in enumerate(parts) if part.texts is not None]
+    tables = np.array([table for table, _ in columns])
     ends_of = np.stack(ends)
     rows = np.diff(ends_of, prepend=0)
     # All numbers in one array, so that each of the loops runs once.
-    numbers = np.concatenate([part.numbers for part in parts], dtype=np.int64, casting="unsafe")
-    starts = np.cumsum([0, *(len(part.numbers) for part in parts[:-1])])
+    lengths = np.array([len(part.numbers) for part in parts])
+    starts = lengths.cumsum() - lengths
+    some_numbers = [part.numbers for part in parts if len(part.numbers)] or [parts[0].numbers]
+    numbers = np.concatenate(some_numbers, dtype=np.int64, casting="unsafe")
     shape = len(columns), count
     least, width, sizes, of_nulls = np.zeros((4, *shape), np.int64)
     measure(numbers, starts, tables, ends_of, least, width, sizes)
     tags = np.empty(shape, np.uint8)
     tags[:] = np.array([[part.kind] for part in parts])
-    for place, part in enumerate(parts):
-        if part.nulls is not None:
-            of_block, of_rows = _of_blocks(part.nulls, ends[tables[place]]), rows[tables[place]]
-            tags[place, (of_block == of_rows) & (of_rows > 0)] |= ALL_NULL
-            some = (of_block > 0) & (of_block < of_rows)
-            tags[place, some] |= SOME_NULL
-            of_nulls[place] = np.where(some, (of_rows + 7) // 8, 0)
-        if part.texts is not None:
-            sizes[place] += _of_blocks(part.numbers, ends[tables[place]])
+    for place, part in marked:
+        of_block, of_rows = _of_blocks(part.nulls, ends[tables[place]]), rows[tables[place]]
+        tags[place, (of_block == of_rows) & (of_rows > 0)] |= ALL_NULL
+        some = (of_block > 0) & (of_block < of_rows)
+        tags[place, some] |= SOME_NULL
+        of_nulls[place] = np.where(some, (of_rows + 7) // 8, 0)
+    for place, part in with_bytes:
+        sizes[place] += _of_blocks(part.numbers, ends[tables[place]])
     sizes += of_nulls + 1
     header = HEADER + COUNT * len(ends)
     stops = np.cumsum(sizes.sum(axis=0) + header)
@@ -127,15 +130,13 @@ def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> l
     at = begins + header + np.cumsum(sizes, axis=0) - sizes
     out[at] = tags
     at += 1
-    for place, part in enumerate(parts):
-        if part.nulls is not None:
-            write_nulls(part.nulls, ends_of[tables[place]], tags[place], out, at[place])
+    for place, part in marked:
+        write_nulls(part.nulls, ends_of[tables[place]], tags[place], out, at[place])
     at += of_nulls
     write_numbers(numbers, starts, tables, ends_of, least, width, out, at)
-    for place, part in enumerate(parts):
-        if part.texts is not None:
-            of, texts = ends_of[tables[place]], part.texts
-            write_bytes(texts.data, texts.places, texts.nulls, of, out, at[place])
+    for place, part in with_bytes:
+        of, texts = ends_of[tables[place]], part.texts
+        write_bytes(texts.data, texts.places, texts.nulls, of, out, at[place])
     return [out[a:b].tobytes() for a, b in zip(begins.tolist(), stops.tolist(), strict=True)]
 
 

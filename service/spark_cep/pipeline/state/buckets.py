@@ -119,17 +119,16 @@ class BucketKeys:
             for stored, due in zip((base, changes), self._due, strict=True)
             if (due <= watermark).any()
         ]
-        if texts:
+        if any(map(len, texts)):
             keys = TextSet(keys.texts, *texts)
         rows_of_base, of_base = base.find(keys)
-        rows_of_changes, of_changes = changes.find(keys)
-        newest = _last(rows_of_changes, of_changes, len(keys))
-        state = joined(
-            [
-                base.chosen(rows_of_base[newest[of_base] == NONE]),
-                changes.chosen(np.sort(newest[newest != NONE])),
-            ]
-        )
+        newer = KeysState()
+        if len(changes):
+            rows_of_changes, of_changes = changes.find(keys)
+            newest = _last(rows_of_changes, of_changes, len(keys))
+            rows_of_base = rows_of_base[newest[of_base] == NONE]
+            newer = changes.chosen(np.sort(newest[newest != NONE]))
+        state = joined([base.chosen(rows_of_base), newer])
         self._taken = state.keys
         return state
 
