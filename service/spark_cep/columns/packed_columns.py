@@ -94,8 +94,8 @@ def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> l
     if not count:
         return []
     parts = [_Parts.of(values) for _, values in columns]
-    marked = [(place, part) for place, part in enumerate(parts) if part.nulls is not None]
-    with_bytes = [(place, part) for place, part in enumerate(parts) if part.texts is not None]
+    marked = [(place, part.nulls) for place, part in enumerate(parts) if part.nulls is not None]
+    texts = [(place, part.texts) for place, part in enumerate(parts) if part.texts is not None]
     tables = np.array([table for table, _ in columns])
     ends_of = np.stack(ends)
     rows = np.diff(ends_of, prepend=0)
@@ -109,14 +109,14 @@ def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> l
     measure(numbers, starts, tables, ends_of, least, width, sizes)
     tags = np.empty(shape, np.uint8)
     tags[:] = np.array([[part.kind] for part in parts])
-    for place, part in marked:
-        of_block, of_rows = _of_blocks(part.nulls, ends[tables[place]]), rows[tables[place]]
+    for place, nulls in marked:
+        of_block, of_rows = _of_blocks(nulls, ends[tables[place]]), rows[tables[place]]
         tags[place, (of_block == of_rows) & (of_rows > 0)] |= ALL_NULL
         some = (of_block > 0) & (of_block < of_rows)
         tags[place, some] |= SOME_NULL
         of_nulls[place] = np.where(some, (of_rows + 7) // 8, 0)
-    for place, part in with_bytes:
-        sizes[place] += _of_blocks(part.numbers, ends[tables[place]])
+    for place, _ in texts:
+        sizes[place] += _of_blocks(parts[place].numbers, ends[tables[place]])
     sizes += of_nulls + 1
     header = HEADER + COUNT * len(ends)
     stops = np.cumsum(sizes.sum(axis=0) + header)
@@ -130,13 +130,14 @@ def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> l
     at = begins + header + np.cumsum(sizes, axis=0) - sizes
     out[at] = tags
     at += 1
-    for place, part in marked:
-        write_nulls(part.nulls, ends_of[tables[place]], tags[place], out, at[place])
+    for place, nulls in marked:
+        write_nulls(nulls, ends_of[tables[place]], tags[place], out, at[place])
     at += of_nulls
     write_numbers(numbers, starts, tables, ends_of, least, width, out, at)
-    for place, part in with_bytes:
-        of, texts = ends_of[tables[place]], part.texts
-        write_bytes(texts.data, texts.places, texts.nulls, of, out, at[place])
+    for place, each in texts:
+        write_bytes(
+            each.data, each.places, each.nulls, ends_of[tables[place]], out, at[place]
+        )
     return [out[a:b].tobytes() for a, b in zip(begins.tolist(), stops.tolist(), strict=True)]
 
 

@@ -159,6 +159,8 @@ _NO_TEXTS = Bytes.of(())
 
 def texts_of(texts: Collection[str | None]) -> Bytes:
     """Texts as a vector."""
+    if not texts:
+        return no_texts()
     return Bytes.of([None if text is None else text.encode() for text in texts])
 
 

@@ -51,6 +51,13 @@ def buckets_of(hashes: I64, count: int) -> I64:
     return np.where(fine < count, fine, hashes & ((1 << level) - 1))
 
 
+def buckets_of_keys(keys: Bytes, count: int) -> I64:
+    """Return the bucket, of ``count``, of each key."""
+    if count == 1 or not len(keys):
+        return np.zeros(len(keys), np.int64)
+    return buckets_of(hashes_of(keys), count)
+
+
 def possible_buckets(key: str | None) -> list[int]:
     """Return the buckets that a key may be in, whatever their number."""
     (found,) = hashes_of(texts_of([key])).tolist()
@@ -59,9 +66,7 @@ def possible_buckets(key: str | None) -> list[int]:
 
 def homes_of(keys: Bytes, buckets: I64 | Sequence[int], count: int) -> I64:
     """For each key the place of its bucket, one of ``count``, in ``buckets``, which ascend."""
-    if not len(keys) or count == 1:
-        return np.zeros(len(keys), np.int64)
-    return np.searchsorted(buckets, buckets_of(hashes_of(keys), count))
+    return np.searchsorted(buckets, buckets_of_keys(keys, count))
 
 
 @dataclass(frozen=True)
