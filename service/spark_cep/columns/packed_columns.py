@@ -135,9 +135,7 @@ def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> l
     at += of_nulls
     write_numbers(numbers, starts, tables, ends_of, least, width, out, at)
     for place, each in texts:
-        write_bytes(
-            each.data, each.places, each.nulls, ends_of[tables[place]], out, at[place]
-        )
+        write_bytes(each.data, each.places, each.nulls, ends_of[tables[place]], out, at[place])
     return [out[a:b].tobytes() for a, b in zip(begins.tolist(), stops.tolist(), strict=True)]
 
 
@@ -329,6 +327,8 @@ class PackedColumns:
         have it as different kinds."""
         kinds = self._tags[column] & KIND
         kind = int(kinds.max(initial=0))
+        if (kinds == kind).all():
+            return kind
         others = (kinds != kind) & (np.diff(starts) > 0)
         if others.any():
             alone = self._tags[column] & ALL_NULL != 0

@@ -12,7 +12,6 @@ from spark_cep.columns.loops.byte_loops import find_text, find_texts, number_tex
 from spark_cep.columns.loops.keyed_hash import SECRET
 from spark_cep.columns.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, texts_of, texts_together
 
-
 #: The table of no texts.
 _NO_TABLE = np.full(2, NONE, np.int64)
 

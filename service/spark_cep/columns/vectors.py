@@ -23,6 +23,7 @@ from spark_cep.pattern.types import SqlType
 #: A text is ``start << LENGTH_BITS | length``.
 LENGTH_BITS = 32
 LENGTH_MASK = (1 << LENGTH_BITS) - 1
+_LITTLE = 4_096
 _MOST_BYTES = 1 << (63 - LENGTH_BITS)
 Rows = NDArray[np.intp] | I64 | slice
 Flags = NDArray[np.bool_]
@@ -250,8 +251,12 @@ def texts_together(texts: Sequence[Bytes]) -> Bytes:
     texts = [part for part in texts if len(part)] or texts[:1]
     if len(texts) == 1:
         return texts[0]
-    # What a vector was cut out of is not copied along.
-    texts = [t.compacted() if 2 * int(t.lengths.sum()) < len(t.data) else t for t in texts]
+    # What a vector was cut out of is not copied along, unless it is so little that a copy takes
+    # less time than to find out.
+    texts = [
+        t.compacted() if len(t.data) > _LITTLE and 2 * int(t.lengths.sum()) < len(t.data) else t
+        for t in texts
+    ]
     places, start = [], 0
     for part in texts:
         places.append(part.places + (start << LENGTH_BITS) if start else part.places)

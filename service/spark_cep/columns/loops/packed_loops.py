@@ -307,7 +307,9 @@ def choose(
             count, place = low, numbers_at[column, block]
             if wide:
                 while passed < row:
-                    above = little_endian(data, place + (passed - starts[owner, block]) * wide, wide)
+                    above = little_endian(
+                        data, place + (passed - starts[owner, block]) * wide, wide
+                    )
                     total += low + np.int64(above)
                     passed += 1
                 above = little_endian(data, place + (row - starts[owner, block]) * wide, wide)

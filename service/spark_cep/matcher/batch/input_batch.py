@@ -13,7 +13,6 @@ from spark_cep.columns.vectors import Bytes, no_texts, texts_of
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.model import Event
 
-
 _NO_NUMBERS = np.zeros(0, np.int64)
 
 

@@ -104,6 +104,8 @@ class RowPatternInstances:
         """Join several, in this order; ``keys`` and ``events``: where the numbers of each part
         begin."""
         found = instances_together(parts)
+        if not len(found):
+            return found
         found.instances["key"] += np.repeat(keys, [len(part) for part in parts])
         found.rows["event"] += np.repeat(events, [len(part.rows) for part in parts])
         return found

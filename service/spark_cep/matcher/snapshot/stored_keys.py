@@ -30,7 +30,6 @@ from spark_cep.matcher.snapshot.tables import (
     TABLES,
 )
 
-
 _OF_EVENTS = IN_LAYOUT[EVENTS_OF_STATE, "time"], IN_LAYOUT[EVENTS_OF_STATE, "payload"]
 
 

@@ -25,7 +25,6 @@ from spark_cep.matcher.snapshot.tables import (
     TABLES,
 )
 
-
 _NO_NUMBERS = np.zeros(0, np.int64)
 
 
