@@ -207,16 +207,17 @@ class PackedColumns:
         )
         #: Rows, by table and block.
         self.counts = np.zeros((count, len(stored)), np.int64)
+        #: By table, where the rows of each block start, and where the last ends.
+        self.starts = np.zeros((count, len(stored) + 1), np.int64)
+        if not stored:
+            return
         wrong = locate(
             self._data, ends, self._tables, self._tags, self._nulls_at, self._least, self._width,
             self._numbers_at, self._bytes_at, self.counts,
         )  # fmt: skip
         if wrong >= 0:
             raise damaged()
-        #: By table, where the rows of each block start, and where the last ends.
-        self.starts = np.concatenate(
-            [np.zeros((count, 1), np.int64), np.cumsum(self.counts, axis=1)], axis=1
-        )
+        self.counts.cumsum(axis=1, out=self.starts[:, 1:])
 
     def rows(self, table: int) -> I64:
         """All rows of a table."""
