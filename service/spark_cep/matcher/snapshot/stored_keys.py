@@ -84,7 +84,7 @@ class StoredKeys:
         if len(self.sizes) == 1:
             return np.zeros(len(rows), np.int64)
         starts = self._packed.starts[KEYS]
-        return self._homes[starts.searchsorted(rows, "right") - 1]
+        return self._homes[np.searchsorted(starts, rows, "right") - 1]
 
     def find(self, keys: TextSet) -> tuple[I64, I64]:
         """The rows of these keys, and the number of the key of each."""
