@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_cep.columns.compilation import I64
+from spark_cep.columns.compilation import I64, NONE
 from spark_cep.columns.loops.keyed_hash import SECRET
 from spark_cep.columns.loops.packed_loops import (
     ALL_NULL,
@@ -31,8 +31,10 @@ from spark_cep.columns.loops.packed_loops import (
     KIND,
     SOME_NULL,
     WITH_BYTES,
+    choose,
     locate,
     measure,
+    read_chosen,
     read_nulls,
     read_numbers,
     read_sums,
@@ -91,27 +93,30 @@ def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> l
     count = len(ends[0])
     if not count:
         return []
-    parts = [_Parts.of(column.values) for column in columns]
-    tables = np.array([column.table for column in columns])
+    parts = [_Parts.of(values) for _, values in columns]
+    marked = [(place, part.nulls) for place, part in enumerate(parts) if part.nulls is not None]
+    texts = [(place, part.texts) for place, part in enumerate(parts) if part.texts is not None]
+    tables = np.array([table for table, _ in columns])
     ends_of = np.stack(ends)
     rows = np.diff(ends_of, prepend=0)
     # All numbers in one array, so that each of the loops runs once.
-    numbers = np.concatenate([part.numbers for part in parts], dtype=np.int64, casting="unsafe")
-    starts = np.cumsum([0, *(len(part.numbers) for part in parts[:-1])])
+    lengths = np.array([len(part.numbers) for part in parts])
+    starts = lengths.cumsum() - lengths
+    some_numbers = [part.numbers for part in parts if len(part.numbers)] or [parts[0].numbers]
+    numbers = np.concatenate(some_numbers, dtype=np.int64, casting="unsafe")
     shape = len(columns), count
     least, width, sizes, of_nulls = np.zeros((4, *shape), np.int64)
     measure(numbers, starts, tables, ends_of, least, width, sizes)
     tags = np.empty(shape, np.uint8)
     tags[:] = np.array([[part.kind] for part in parts])
-    for place, part in enumerate(parts):
-        if part.nulls is not None:
-            of_block, of_rows = _of_blocks(part.nulls, ends[tables[place]]), rows[tables[place]]
-            tags[place, (of_block == of_rows) & (of_rows > 0)] |= ALL_NULL
-            some = (of_block > 0) & (of_block < of_rows)
-            tags[place, some] |= SOME_NULL
-            of_nulls[place] = np.where(some, (of_rows + 7) // 8, 0)
-        if part.texts is not None:
-            sizes[place] += _of_blocks(part.numbers, ends[tables[place]])
+    for place, nulls in marked:
+        of_block, of_rows = _of_blocks(nulls, ends[tables[place]]), rows[tables[place]]
+        tags[place, (of_block == of_rows) & (of_rows > 0)] |= ALL_NULL
+        some = (of_block > 0) & (of_block < of_rows)
+        tags[place, some] |= SOME_NULL
+        of_nulls[place] = np.where(some, (of_rows + 7) // 8, 0)
+    for place, _ in texts:
+        sizes[place] += _of_blocks(parts[place].numbers, ends[tables[place]])
     sizes += of_nulls + 1
     header = HEADER + COUNT * len(ends)
     stops = np.cumsum(sizes.sum(axis=0) + header)
@@ -125,15 +130,12 @@ def blocks(form: int, columns: Sequence[PackedColumn], ends: Sequence[I64]) -> l
     at = begins + header + np.cumsum(sizes, axis=0) - sizes
     out[at] = tags
     at += 1
-    for place, part in enumerate(parts):
-        if part.nulls is not None:
-            write_nulls(part.nulls, ends_of[tables[place]], tags[place], out, at[place])
+    for place, nulls in marked:
+        write_nulls(nulls, ends_of[tables[place]], tags[place], out, at[place])
     at += of_nulls
     write_numbers(numbers, starts, tables, ends_of, least, width, out, at)
-    for place, part in enumerate(parts):
-        if part.texts is not None:
-            of, texts = ends_of[tables[place]], part.texts
-            write_bytes(texts.data, texts.places, texts.nulls, of, out, at[place])
+    for place, each in texts:
+        write_bytes(each.data, each.places, each.nulls, ends_of[tables[place]], out, at[place])
     return [out[a:b].tobytes() for a, b in zip(begins.tolist(), stops.tolist(), strict=True)]
 
 
@@ -141,6 +143,43 @@ def _of_blocks(values: NDArray[Any], ends: I64) -> I64:
     """The sum of each block's values."""
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(values, dtype=np.int64)])
     return np.diff(sums[ends], prepend=0)
+
+
+class Layout(NamedTuple):
+    """How tables belong together. By table, ``owners``: to the rows of which table, a lower one,
+    its rows belong; ``counts_of``: the column of that table with their numbers; any of the first.
+    ``first`` is the first of some columns, of ``tables``; of each, ``linked`` is the table that its
+    numbers are places in, ``NONE`` for other numbers (see ``choose`` and ``read_chosen`` in
+    :mod:`spark_cep.columns.loops.packed_loops`)."""
+
+    owners: I64
+    counts_of: I64
+    first: int
+    tables: I64
+    linked: I64
+
+
+class Chosen(NamedTuple):
+    """What belongs to some rows of the first table: by table, where its rows begin among all, how
+    many they are, and how many belong to each of those (``of_first``); the numbers of the columns
+    of a layout, one behind the other, and where those of each end."""
+
+    every: I64
+    begins: I64
+    sizes: I64
+    of_first: I64
+    numbers: I64
+    ends: list[int]
+
+    def rows(self, table: int) -> I64:
+        """The rows of a table."""
+        begin = self.begins[table]
+        return self.every[begin : begin + self.sizes[table]]
+
+    def columns(self, first: int, end: int) -> I64:
+        """The numbers of columns of one table, by their places in the layout: (columns, rows)."""
+        begin = self.ends[first - 1] if first else 0
+        return self.numbers[begin : self.ends[end - 1]].reshape(end - first, -1)
 
 
 class PackedColumns:
@@ -168,16 +207,17 @@ class PackedColumns:
         )
         #: Rows, by table and block.
         self.counts = np.zeros((count, len(stored)), np.int64)
+        #: By table, where the rows of each block start, and where the last ends.
+        self.starts = np.zeros((count, len(stored) + 1), np.int64)
+        if not stored:
+            return
         wrong = locate(
             self._data, ends, self._tables, self._tags, self._nulls_at, self._least, self._width,
             self._numbers_at, self._bytes_at, self.counts,
         )  # fmt: skip
         if wrong >= 0:
             raise damaged()
-        #: By table, where the rows of each block start, and where the last ends.
-        self.starts = np.concatenate(
-            [np.zeros((count, 1), np.int64), np.cumsum(self.counts, axis=1)], axis=1
-        )
+        self.counts.cumsum(axis=1, out=self.starts[:, 1:])
 
     def rows(self, table: int) -> I64:
         """All rows of a table."""
@@ -208,6 +248,32 @@ class PackedColumns:
         )  # fmt: skip
         return out
 
+    def chosen(self, layout: Layout, rows: I64) -> Chosen:
+        """What belongs to some rows of the first table, in ascending order. StateError when it is
+        more than there is, or a link leads nowhere."""
+        starts, tables = self.starts, len(layout.owners)
+        of_tables = starts[:tables, -1]
+        begins = of_tables.cumsum() - of_tables
+        every = np.empty(int(begins[-1] + of_tables[-1]), np.int64)
+        sizes, of_first = np.empty(tables, np.int64), np.zeros((tables, len(rows)), np.int64)
+        packed = self._data, self._numbers_at, self._least, self._width, starts
+        wrong = choose(
+            *packed, layout.counts_of, layout.owners, rows, begins, every, sizes, of_first
+        )
+        if wrong != NONE:
+            raise damaged()
+        ends = sizes[layout.tables].cumsum()
+        numbers = np.empty(int(ends[-1]), np.int64)
+        of = slice(layout.first, layout.first + len(ends))
+        wrong = read_chosen(
+            self._data, self._numbers_at[of], self._least[of], self._width[of], starts,
+            layout.tables, layout.linked, begins, every, sizes, of_first, ends, numbers,
+        )  # fmt: skip
+        if wrong != NONE:
+            column = layout.first + int(np.searchsorted(ends, wrong, "right"))
+            raise damaged_state(f"a link in column {column} is {int(numbers[wrong])}")
+        return Chosen(every, begins, sizes, of_first, numbers, ends.tolist())
+
     def different(self, column: int) -> tuple[I64, I64]:
         """Return numbers of a column without NULLs, and the block of each; one number for a block
         in which all are equal."""
@@ -235,6 +301,10 @@ class PackedColumns:
         )  # fmt: skip
         return rows[:count], numbers[:count]
 
+    def is_null(self, column: int) -> bool:
+        """Return whether all values of a column of bytes are NULL in all blocks."""
+        return bool((self._tags[column] == _BYTES | ALL_NULL).all())
+
     def vector(self, column: int, rows: I64) -> Vector:
         """The values of some rows, in ascending order. Bytes stay where they are."""
         tags, starts = self._tags[column], self.starts[self._tables[column]]
@@ -258,6 +328,8 @@ class PackedColumns:
         have it as different kinds."""
         kinds = self._tags[column] & KIND
         kind = int(kinds.max(initial=0))
+        if (kinds == kind).all():
+            return kind
         others = (kinds != kind) & (np.diff(starts) > 0)
         if others.any():
             alone = self._tags[column] & ALL_NULL != 0

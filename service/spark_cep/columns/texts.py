@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
 from spark_cep.columns.compilation import I64, NONE
 from spark_cep.columns.loops.byte_loops import find_text, find_texts, number_texts
 from spark_cep.columns.loops.keyed_hash import SECRET
-from spark_cep.columns.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, texts_together
+from spark_cep.columns.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, texts_of, texts_together
+
+#: The table of no texts.
+_NO_TABLE = np.full(2, NONE, np.int64)
 
 
 class Texts:
@@ -21,7 +25,7 @@ class Texts:
     def __init__(
         self, columns: Sequence[Bytes], constants: Sequence[str], *, ordered: bool
     ) -> None:
-        given = [*columns, Bytes.of([text.encode() for text in constants])]
+        given = [*columns, texts_of(constants)]
         every = texts_together(given)
         numbers, table, firsts = _numbered(every, 2)
         count = len(firsts)
@@ -36,8 +40,10 @@ class Texts:
         self._data, self._table, self._firsts = every.data, table, firsts
         self._texts: dict[int, str] = {}
         self._added: dict[str, int] = {}
-        ends = np.cumsum([len(column) for column in given])[:-1]
-        *self.columns, self.constants = np.split(numbers, ends)
+        ends = [*accumulate(map(len, given))]
+        *self.columns, self.constants = (
+            numbers[end - len(column) : end] for column, end in zip(given, ends, strict=True)
+        )
 
     columns: list[I64]
     """The number of each text of the columns; any for NULL."""
@@ -116,6 +122,8 @@ def _numbered(texts: Bytes, room: int) -> tuple[I64, I64, I64]:
     """For each text its number, the table of numbers with ``room`` times the places that are
     needed, and by number the place of the text."""
     numbers = np.zeros(len(texts), np.int64)
+    if not len(texts):
+        return numbers, _NO_TABLE, numbers
     table = np.full(1 << max(1, (room * len(texts)).bit_length()), NONE, np.int64)
     firsts = np.zeros(len(texts), np.int64)
     count = number_texts(SECRET, *texts.pool, texts.nulls, table, firsts, 0, numbers)

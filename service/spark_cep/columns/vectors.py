@@ -23,6 +23,7 @@ from spark_cep.pattern.types import SqlType
 #: A text is ``start << LENGTH_BITS | length``.
 LENGTH_BITS = 32
 LENGTH_MASK = (1 << LENGTH_BITS) - 1
+_LITTLE = 4_096
 _MOST_BYTES = 1 << (63 - LENGTH_BITS)
 Rows = NDArray[np.intp] | I64 | slice
 Flags = NDArray[np.bool_]
@@ -154,16 +155,19 @@ class Objects:
 
 
 Vector = Numbers | Bytes | Objects
+_NO_TEXTS = Bytes.of(())
 
 
 def texts_of(texts: Collection[str | None]) -> Bytes:
     """Texts as a vector."""
+    if not texts:
+        return no_texts()
     return Bytes.of([None if text is None else text.encode() for text in texts])
 
 
 def no_texts() -> Bytes:
     """A column of no texts."""
-    return texts_of(())
+    return _NO_TEXTS
 
 
 def nulls_of(kind: SqlType | None, count: int) -> Vector:
@@ -285,15 +289,21 @@ def concatenated(parts: Sequence[Vector]) -> Vector:
 
 def texts_together(texts: Sequence[Bytes]) -> Bytes:
     """Vectors of texts as one."""
+    texts = [part for part in texts if len(part)] or texts[:1]
     if len(texts) == 1:
         return texts[0]
-    # What a vector was cut out of is not copied along.
-    texts = [t.compacted() if 2 * int(t.lengths.sum()) < len(t.data) else t for t in texts]
-    starts = np.cumsum([0, *(len(part.data) for part in texts[:-1])])
+    # What a vector was cut out of is not copied along, unless it is so little that a copy takes
+    # less time than to find out.
+    texts = [
+        t.compacted() if len(t.data) > _LITTLE and 2 * int(t.lengths.sum()) < len(t.data) else t
+        for t in texts
+    ]
+    places, start = [], 0
+    for part in texts:
+        places.append(part.places + (start << LENGTH_BITS) if start else part.places)
+        start += len(part.data)
     return Bytes(
-        np.concatenate(
-            [p.places + (start << LENGTH_BITS) for p, start in zip(texts, starts, strict=True)]
-        ),
+        np.concatenate(places),
         np.concatenate([part.nulls for part in texts]),
         fixed(np.concatenate([part.data for part in texts])),
     )

@@ -33,8 +33,11 @@ from spark_cep.matcher.steps.keys import StepRules
 ENGINES: tuple[Stored, ...] = (STORED_STEPS, STORED_ROW_PATTERNS)
 
 
+_NO_NUMBERS = np.zeros(0, np.int64)
+
+
 def _no_numbers() -> I64:
-    return np.zeros(0, np.int64)
+    return _NO_NUMBERS
 
 
 @dataclass(slots=True)

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 
 from numba import types as numba_types
 from numba.experimental import function_type  # noqa: F401  registers how the protocol is typed
+from numba.extending import typeof_impl
 
 from spark_cep.programs.loops.expression_loop import ASK
 
+#: Made anew, as Numba does for each call of a loop, the type takes longer than a small batch.
+_TYPE = numba_types.FunctionType(ASK)
 _SIGNATURE = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 5)
 
 
@@ -68,3 +71,8 @@ class PythonCalls(numba_types.WrapperAddressProtocol):
             raise self._fatal
         found, self._failures = self._failures, {}
         return list(found.values())
+
+
+@typeof_impl.register(PythonCalls)
+def _type_of(_calls: PythonCalls, _context: Any) -> Any:
+    return _TYPE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_cep.columns.compilation import compiled, inlined
+from spark_cep.columns.compilation import NONE, compiled, inlined
 from spark_cep.columns.loops.byte_loops import place_of
 from spark_cep.columns.loops.text_hash import little_endian
 
@@ -274,6 +274,100 @@ def read_sums(data, numbers_at, least, width, base, starts, rows, out):
             total += low * (row - passed)
             passed = row
         out[number] = total
+
+
+@compiled
+def choose(
+    data, numbers_at, least, width, starts, counts_of, owners, chosen, begins, rows, sizes, of_first
+):  # fmt: skip
+    """The rows of each table that belong to the ``chosen`` rows of the first, all in ascending
+    order. A table's rows belong to those of the table that is its number in ``owners``, a lower
+    one, as many as the column ``counts_of`` of that table says. They are written to ``rows``, those
+    of a table from ``begins`` on; ``sizes`` has how many they are, and ``of_first`` how many belong
+    to each of the first table. Returns the first table with other rows than there are; ``NONE``:
+    there is none."""
+    sizes[0] = len(chosen)
+    for table in range(1, len(counts_of)):
+        column, owner = counts_of[table], owners[table]
+        first, end = begins[table], starts[table, starts.shape[1] - 1]
+        at, block, passed, total, behind = first, -1, 0, 0, 0
+        key, of_key = 0, 0
+        for number in range(sizes[owner]):
+            if owner:
+                row = rows[begins[owner] + number]
+                while of_key == of_first[owner, key]:
+                    key, of_key = key + 1, 0
+                of_key += 1
+            else:
+                row, key = chosen[number], number
+            while row >= starts[owner, block + 1]:
+                block += 1
+                passed, total = starts[owner, block], starts[table, block]
+            wide, low = width[column, block], least[column, block]
+            count, place = low, numbers_at[column, block]
+            if wide:
+                while passed < row:
+                    above = little_endian(
+                        data, place + (passed - starts[owner, block]) * wide, wide
+                    )
+                    total += low + np.int64(above)
+                    passed += 1
+                above = little_endian(data, place + (row - starts[owner, block]) * wide, wide)
+                count += np.int64(above)
+            else:
+                total += low * (row - passed)
+                passed = row
+            # Each before the next, so that all together are no more than there are.
+            if count < 0 or total < behind or count > end - total:
+                return table
+            behind = total + count
+            for belonging in range(total, behind):
+                rows[at] = belonging
+                at += 1
+            of_first[table, key] += count
+        sizes[table] = at - first
+    return NONE
+
+
+@compiled
+def read_chosen(
+    data, numbers_at, least, width, starts, tables, linked, begins, rows, sizes, of_first, ends, out
+):  # fmt: skip
+    """The numbers of columns in the rows that :func:`choose` gave; those of a column end in ``out``
+    at ``ends``. The numbers of a column that is ``linked`` to a table are those of rows of it, from
+    the first on that belong to the same row of the first table, and are written as places among all
+    of the chosen ones; in a column that is linked to its own table, they are of rows before, or
+    ``NONE``. Returns the place in ``out`` of the first that is none of these; ``NONE``: there is no
+    such number."""
+    for column in range(len(tables)):
+        table, block = tables[column], 0
+        place = ends[column] - sizes[table]
+        for number in range(begins[table], begins[table] + sizes[table]):
+            row = rows[number]
+            while row >= starts[table, block + 1]:
+                block += 1
+            wide = width[column, block]
+            value = np.uint64(least[column, block])
+            if wide:
+                at = numbers_at[column, block] + (row - starts[table, block]) * wide
+                value += _number_at(data, at, wide)
+            out[place] = np.int64(value)
+            place += 1
+        target = linked[column]
+        if target == NONE:
+            continue
+        own = target == table
+        place, first = ends[column] - sizes[table], 0
+        for key in range(of_first.shape[1]):
+            for each in range(of_first[table, key]):
+                number = out[place]
+                if not own or number != NONE:
+                    if number < 0 or number >= (each if own else of_first[target, key]):
+                        return place
+                    out[place] = first + number
+                place += 1
+            first += of_first[target, key]
+    return NONE
 
 
 @compiled

@@ -50,6 +50,9 @@ class Names:
         return _number(name, self.types)
 
 
+_NO_I64, _NO_I32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
+
+
 def _number(name: Any, names: list[Any]) -> int:
     # There are few of them.
     if name not in names:
@@ -130,8 +133,7 @@ class EventTable:
     @classmethod
     def empty(cls) -> EventTable:
         """No events."""
-        i64, i32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
-        return cls(i64, i32, i32, i64, i32)
+        return cls(_NO_I64, _NO_I32, _NO_I32, _NO_I64, _NO_I32)
 
     def __len__(self) -> int:
         return len(self.time)

@@ -13,9 +13,11 @@ from spark_cep.columns.vectors import Bytes, no_texts, texts_of
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.model import Event
 
+_NO_NUMBERS = np.zeros(0, np.int64)
+
 
 def _no_numbers() -> I64:
-    return np.zeros(0, np.int64)
+    return _NO_NUMBERS
 
 
 @dataclass(slots=True)

@@ -26,8 +26,7 @@ _OF_KEY = [(name, KEY[name]) for name in KEY.names or ()]
 INSTANCE = np.dtype([("key", "i8"), ("rule", "i8"), ("due", "i8"), *_OF_KEY], align=True)
 
 
-def _nothing(kind: np.dtype[np.void]) -> Table:
-    return np.zeros(0, kind)
+_NOTHING: Sequence[Table] = [np.zeros(0, kind) for kind in (INSTANCE, THREAD, NODE, ROW, TRIED)]
 
 
 @dataclass(slots=True)
@@ -35,11 +34,11 @@ class RowPatternInstances:
     """Instances, sorted by key and rule, and their threads, nodes, rows and instructions tried in
     the same order, as many as they say."""
 
-    instances: Table = field(default_factory=lambda: _nothing(INSTANCE))
-    threads: Table = field(default_factory=lambda: _nothing(THREAD))
-    nodes: Table = field(default_factory=lambda: _nothing(NODE))
-    rows: Table = field(default_factory=lambda: _nothing(ROW))
-    tried: Table = field(default_factory=lambda: _nothing(TRIED))
+    instances: Table = field(default_factory=lambda: _NOTHING[0])
+    threads: Table = field(default_factory=lambda: _NOTHING[1])
+    nodes: Table = field(default_factory=lambda: _NOTHING[2])
+    rows: Table = field(default_factory=lambda: _NOTHING[3])
+    tried: Table = field(default_factory=lambda: _NOTHING[4])
 
     def __len__(self) -> int:
         return len(self.instances)
@@ -105,6 +104,8 @@ class RowPatternInstances:
         """Join several, in this order; ``keys`` and ``events``: where the numbers of each part
         begin."""
         found = instances_together(parts)
+        if not len(found):
+            return found
         found.instances["key"] += np.repeat(keys, [len(part) for part in parts])
         found.rows["event"] += np.repeat(events, [len(part.rows) for part in parts])
         return found

@@ -50,6 +50,8 @@ class RowPatternRules:
         self, state: RowPatternInstances, fresh: NewEvents, watermark: int, names: Names
     ) -> Generator[Outputs, None, RowPatternInstances]:
         """See :class:`~spark_cep.matcher.engine.Engine`."""
+        if not self.rules:
+            return RowPatternInstances()
         parts = []
         for rule in self.rules:
             mine = _read(state, state.instances["rule"] == rule.number)

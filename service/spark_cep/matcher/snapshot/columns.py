@@ -18,6 +18,8 @@ EVENT = ("time", "topic", "partition", "offset", "type")
 #: Of a table whose rows are different, some column takes a byte a row at least: a block has not
 #: many times as many rows as bytes.
 _MOST_ROWS_OF_BYTE = 16
+#: Bits of numbers of topics, partitions and types.
+_SMALL = 31
 
 
 def packed_columns(
@@ -51,13 +53,16 @@ def event_columns(table: int, events: EventTable) -> list[PackedColumn]:
     ]
 
 
-def events_of(packed: PackedColumns, first: int, rows: I64) -> EventTable:
-    """Events whose columns begin with the ``first``."""
-    time, topic, partition, offset, kind = packed.several(first, len(EVENT), rows)
-    for numbers in (topic, partition, kind):
-        among(numbers, 1 << 31, "the topic, partition or type of an event")
-    payload = first + len(EVENT)
-    original = as_bytes(packed.vector(payload, rows))
+def events_of(packed: PackedColumns, payload: int, rows: I64, numbers: I64) -> EventTable:
+    """The events of some rows. ``payload``: its column, behind which are those that rules use;
+    ``numbers``: the columns ``EVENT``."""
+    time, topic, partition, offset, kind = numbers
+    if ((topic | partition | kind) >> _SMALL).any():
+        for each in (topic, partition, kind):
+            among(each, 1 << _SMALL, "the topic, partition or type of an event")
+    original = None
+    if not packed.is_null(payload):
+        original = as_bytes(packed.vector(payload, rows))
     columns = [packed.vector(column, rows) for column in range(payload + 1, packed.columns)]
     return EventTable(
         time,
@@ -66,7 +71,7 @@ def events_of(packed: PackedColumns, first: int, rows: I64) -> EventTable:
         offset,
         kind.astype(np.int32),
         columns or None,
-        None if original.nulls.all() else original,
+        None if original is None or original.nulls.all() else original,
     )
 
 

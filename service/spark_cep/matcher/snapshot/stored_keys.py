@@ -12,23 +12,25 @@ from typing import Any
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, I64, NONE
-from spark_cep.columns.packed_columns import damaged
+from spark_cep.columns.packed_columns import Chosen, damaged
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Flags, no_texts
-from spark_cep.errors import damaged_state
 from spark_cep.matcher.keys import ENGINES, KeysState
 from spark_cep.matcher.keys_state import chosen
 from spark_cep.matcher.snapshot.columns import as_bytes, events_of, packed_columns, starts_of
-from spark_cep.matcher.snapshot.loops.link_loop import link
 from spark_cep.matcher.snapshot.tables import (
     EVENTS_OF_STATE,
+    IN_LAYOUT,
     INSTANCES,
     KEYS,
+    LAYOUT,
     OF_STATE,
     PLACE,
     STATE,
     TABLES,
 )
+
+_OF_EVENTS = IN_LAYOUT[EVENTS_OF_STATE, "time"], IN_LAYOUT[EVENTS_OF_STATE, "payload"]
 
 
 class StoredKeys:
@@ -44,6 +46,12 @@ class StoredKeys:
         blocks = [block for bucket in stored for block in bucket]
         self._packed = packed_columns(STATE, blocks, OF_STATE)
         self._rules = rules
+        #: The engines of which there are instances, and their tables.
+        self._engines = [
+            (engine, table)
+            for engine, table in enumerate(INSTANCES)
+            if self._packed.starts[table, -1]
+        ]
         self._homes = np.repeat(np.arange(len(stored)), [len(bucket) for bucket in stored])
         #: How many rows each bucket has.
         self.sizes = np.bincount(self._homes, self._packed.counts[KEYS], len(stored)).astype(
@@ -51,13 +59,13 @@ class StoredKeys:
         )
 
     def __len__(self) -> int:
-        return int(self.sizes.sum())
+        return int(self._packed.starts[KEYS, -1])
 
     @property
     def forgotten(self) -> Flags:
         """Per bucket, whether it has something of rules that are gone."""
         found = np.zeros(len(self.sizes), bool)
-        for table in INSTANCES:
+        for _, table in self._engines:
             names, blocks = self._packed.different(PLACE[table, "rule"])
             found[self._homes[blocks[_now(names, self._rules) == NONE]]] = True
         return found
@@ -67,10 +75,14 @@ class StoredKeys:
         return self._rows(KEYS, buckets)
 
     def _rows(self, table: int, buckets: Flags) -> I64:
+        if buckets.all():
+            return self._packed.rows(table)
         return np.flatnonzero(np.repeat(buckets[self._homes], self._packed.counts[table]))
 
     def homes(self, rows: I64) -> I64:
         """The bucket of each of these rows."""
+        if len(self.sizes) == 1:
+            return np.zeros(len(rows), np.int64)
         starts = self._packed.starts[KEYS]
         return self._homes[np.searchsorted(starts, rows, "right") - 1]
 
@@ -89,10 +101,10 @@ class StoredKeys:
         ``FOREVER`` for never."""
         rows = self._rows(KEYS, buckets)
         due = np.full(len(rows), FOREVER, np.int64)
-        for stored, table in zip(ENGINES, INSTANCES, strict=True):
+        for engine, table in self._engines:
             instances = self._rows(table, buckets)
             read = partial(self._column, table, rows=instances)
-            of_instances = stored.due(read)
+            of_instances = ENGINES[engine].due(read)
             of_instances[_now(read("rule"), self._rules) == NONE] = FOREVER
             counts = self._column(KEYS, table, rows)
             if counts.min(initial=0) < 0 or int(counts.sum()) != len(instances):
@@ -103,87 +115,62 @@ class StoredKeys:
     def _remembered(self, rows: I64) -> Flags:
         """Return whether something is remembered of the keys of some rows."""
         remembered = np.zeros(len(rows), bool)
-        for table in INSTANCES:
+        for _, table in self._engines:
             remembered |= self._column(KEYS, table, rows) > 0
         return remembered
 
     def _column(self, table: int, name: str | int, rows: I64) -> I64:
         return self._packed.numbers(PLACE[table, name], rows)
 
-    def _of_rows(self, column: tuple[int, str | int], table: int, rows: I64) -> tuple[I64, I64]:
-        """The rows in another table that belong to some rows, and how many belong to each.
-        ``column`` has these counts for all."""
-        place = PLACE[column]
-        counts = self._packed.numbers(place, rows)
-        starts = self._packed.starts[table]
-        first = self._packed.sums(place, starts, rows)
-        if len(rows):
-            # Each before the next, so that all together are no more than there are.
-            ends = first + counts
-            if counts.min() < 0 or first[0] < 0 or (ends[:-1] > first[1:]).any():
-                raise damaged()
-            if ends[-1] > starts[-1]:
-                raise damaged()
-        return np.repeat(first - starts_of(counts), counts) + np.arange(counts.sum()), counts
-
     def chosen(self, rows: I64) -> KeysState:
         """Return the state of the keys of some rows, in ascending order."""
-        if len(rows):
-            rows = rows[self._remembered(rows)]
         if not len(rows):
             return KeysState()
-        events, of_keys = self._of_rows((KEYS, EVENTS_OF_STATE), EVENTS_OF_STATE, rows)
+        found = self._packed.chosen(LAYOUT, rows)
+        remembered = found.of_first[INSTANCES].any(axis=0)
+        if not remembered.all():
+            return self.chosen(rows[remembered])
+        of_keys = found.of_first[EVENTS_OF_STATE]
         state = KeysState(
             self.texts(rows).compacted(),
-            events_of(self._packed, PLACE[EVENTS_OF_STATE, "time"], events),
+            events_of(
+                self._packed,
+                PLACE[EVENTS_OF_STATE, "payload"],
+                found.rows(EVENTS_OF_STATE),
+                found.columns(*_OF_EVENTS),
+            ),
             np.repeat(np.arange(len(rows)), of_keys),
-            *(self._part(engine, rows, of_keys) for engine in range(len(ENGINES))),
+            *(self._part(engine, found) for engine in range(len(ENGINES))),
         )
         return _known(state)
 
-    def _part(self, engine: int, rows: I64, of_keys: I64) -> Any:
-        """The state of an engine for some keys; ``of_keys``: the number of events of each."""
+    def _part(self, engine: int, found: Chosen) -> Any:
+        """The state of an engine for some keys."""
         stored, of_instances = ENGINES[engine], INSTANCES[engine]
-        instances, counts = self._of_rows((KEYS, of_instances), of_instances, rows)
-        if not len(instances):
+        if not found.sizes[of_instances]:
             return stored.nothing
-        instance_key = np.repeat(np.arange(len(rows)), counts)
-        at, per_key = {}, {}
-        for table in stored.tables:
-            number, _ = TABLES[engine, table.name]
-            if table.of_keys:
-                at[table.name], per_key[table.name] = self._of_rows((KEYS, number), number, rows)
-            else:
-                column = of_instances, table.name
-                at[table.name], counts = self._of_rows(column, number, instances)
-                of_key = np.bincount(instance_key, counts, minlength=len(rows))
-                per_key[table.name] = of_key.astype(np.int64)
         tables = {}
         for table in stored.tables:
             number, _ = TABLES[engine, table.name]
-            tables[table.name] = found = np.zeros(len(at[table.name]), table.kind)
-            first, count = PLACE[number, table.columns[0]], len(table.columns)
-            columns = self._packed.several(first, count, at[table.name])
+            tables[table.name] = rows = np.zeros(int(found.sizes[number]), table.kind)
+            first = IN_LAYOUT[number, table.columns[0]]
+            columns = found.columns(first, first + len(table.columns))
             for name, numbers in zip(table.columns, columns, strict=True):
-                of = table.rows.get(name)
-                if name in table.events or of is not None:
-                    sizes = of_keys if of is None else per_key[of]
-                    wrong = link(numbers, per_key[table.name], sizes, of == table.name)
-                    if wrong != NONE:
-                        what = f"column {name} of {table.name}"
-                        raise damaged_state(f"{what} is {int(numbers[wrong])}")
-                found[name] = numbers
-        tables["instances"]["key"] = instance_key
-        tables["instances"]["rule"] = rule = _now(tables["instances"]["rule"], self._rules)
+                rows[name] = numbers
+        instances = tables["instances"]
+        counts = found.of_first[of_instances]
+        key = np.repeat(np.arange(len(counts)), counts)
+        instances["key"] = key
+        instances["rule"] = rule = _now(instances["rule"], self._rules)
         known = rule != NONE
-        codes = instance_key[known] * (int(rule.max()) + 1) + rule[known]
+        codes = (key * (int(rule.max()) + 1) + rule)[known]
         if not (codes[1:] > codes[:-1]).all() and len(np.unique(codes)) < len(codes):
             raise damaged()
         return stored.of(*tables.values())
 
     def gone(self, rows: I64) -> Bytes:
         """The keys of those of some rows that say that nothing is remembered any more."""
-        return self.texts(rows[~self._remembered(rows)])
+        return self.texts(rows[~self._remembered(rows)]) if len(rows) else no_texts()
 
 
 def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
@@ -195,9 +182,9 @@ def decode(data: bytes, rules: Mapping[int, int]) -> KeysState:
 def _known(state: KeysState) -> KeysState:
     """The state without instances of unknown rules. Nodes of keys that have others go with the next
     run."""
-    known = [part.instances["rule"] != NONE for part in state.remembered]
-    if all(each.all() for each in known):
+    if all((part.instances["rule"] != NONE).all() for part in state.remembered):
         return state
+    known = [part.instances["rule"] != NONE for part in state.remembered]
     parts: list[Any] = [
         part.of_instances(each) for part, each in zip(state.remembered, known, strict=True)
     ]
@@ -219,6 +206,9 @@ def _least_of(values: I64, counts: I64) -> I64:
 
 def _now(rules: I64, numbers: Mapping[int, int]) -> I64:
     """The numbers that rules have now, ``NONE`` where there is none."""
+    if len(numbers) == 1:
+        ((name, number),) = numbers.items()
+        return np.where(rules == name, number, NONE)
     now = np.full(len(rules), NONE, np.int64)
     if numbers:
         names = np.array(sorted(numbers), np.int64)

@@ -8,6 +8,10 @@ others. Of a key without instances nothing is remembered any more.
 
 from __future__ import annotations
 
+import numpy as np
+
+from spark_cep.columns.compilation import NONE
+from spark_cep.columns.packed_columns import Layout
 from spark_cep.matcher.keys import ENGINES
 from spark_cep.matcher.snapshot.columns import EVENT
 
@@ -33,3 +37,32 @@ OF_STATE: tuple[tuple[int, str | int], ...] = (
     *((EVENTS_OF_STATE, name) for name in (*EVENT, "payload")),
 )
 PLACE = {column: place for place, column in enumerate(OF_STATE)}
+_FIRST = 1 + len(OF_KEYS)
+
+
+def _layout() -> Layout:
+    owners, counts_of = np.zeros((2, EVENTS_OF_STATE + 1), np.int64)
+    counts_of[OF_KEYS] = [PLACE[KEYS, number] for number in OF_KEYS]
+    linked = dict.fromkeys(OF_STATE, NONE)
+    for (engine, _), (number, table) in TABLES.items():
+        if not table.of_keys:
+            owners[number] = INSTANCES[engine]
+            counts_of[number] = PLACE[INSTANCES[engine], table.name]
+        for name in table.events:
+            linked[number, name] = EVENTS_OF_STATE
+        for name, other in table.rows.items():
+            linked[number, name] = TABLES[engine, other][0]
+    columns = OF_STATE[_FIRST:-1]
+    return Layout(
+        owners,
+        counts_of,
+        _FIRST,
+        np.array([table for table, _ in columns]),
+        np.array([linked[column] for column in columns]),
+    )
+
+
+#: What belongs to keys: the columns of engines, and those of events but for the payload.
+LAYOUT = _layout()
+#: The places of columns among these.
+IN_LAYOUT = {column: place - _FIRST for column, place in PLACE.items()}

@@ -57,5 +57,8 @@ def decode_batch(data: bytes) -> InputBatch:
         [int.from_bytes(masks.value(row) or b"", "little") for row in range(len(masks))],
         among(packed.numbers(2, rows), len(keys), "the key of an event"),
         among(packed.numbers(3, rows), len(masks), "the conditions of an event"),
-        replace(events_of(packed, 5, rows), micros=micros_or_none(packed.numbers(4, rows))),
+        replace(
+            events_of(packed, 5 + len(EVENT), rows, packed.several(5, len(EVENT), rows)),
+            micros=micros_or_none(packed.numbers(4, rows)),
+        ),
     )

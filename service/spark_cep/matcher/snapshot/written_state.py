@@ -25,6 +25,8 @@ from spark_cep.matcher.snapshot.tables import (
     TABLES,
 )
 
+_NO_NUMBERS = np.zeros(0, np.int64)
+
 
 class _Rows(NamedTuple):
     """The rows of a table by the key of each: their order, how many each key has, and by row its
@@ -37,12 +39,21 @@ class _Rows(NamedTuple):
     @classmethod
     def of(cls, keys: I64, count: int) -> _Rows:
         """Rows of these of ``count`` keys."""
+        if not len(keys):
+            return cls(slice(None), np.zeros(count, np.int64), _NO_NUMBERS)
         counts = np.bincount(keys, minlength=count)
         first = starts_of(counts)[keys]
         if (keys[1:] >= keys[:-1]).all():
             return cls(slice(None), counts, np.arange(len(keys)) - first)
         order = np.argsort(keys, kind="stable")
         return cls(order, counts, inverse(order) - first)
+
+    def ends(self, key_ends: I64) -> I64:
+        """Where the rows of the first so many keys end."""
+        if not len(self.places):
+            return np.zeros_like(key_ends)
+        ends: I64 = np.append(0, self.counts.cumsum())[key_ends]
+        return ends
 
 
 def encode(
@@ -53,8 +64,10 @@ def encode(
     if not count:
         return []
     homes = np.zeros(len(state.keys), np.int64) if homes is None else homes
-    order = np.argsort(homes, kind="stable")
-    rank = inverse(order)
+    order = rank = np.arange(len(homes))
+    if count > 1:
+        order = np.argsort(homes, kind="stable")
+        rank = inverse(order)
     event_key = rank[state.event_key]
     rows = {EVENTS_OF_STATE: _Rows.of(event_key, len(order))}
     columns = []
@@ -68,8 +81,9 @@ def encode(
         *event_columns(EVENTS_OF_STATE, events),
     ]
     key_ends = np.searchsorted(homes[order], np.arange(count), "right")
-    ends = [np.cumsum([0, *rows[table].counts])[key_ends] for table in sorted(rows)]
-    return blocks(STATE, columns, [key_ends, *ends])
+    return blocks(
+        STATE, columns, [key_ends, *(rows[table].ends(key_ends) for table in sorted(rows))]
+    )
 
 
 def _columns(
@@ -87,6 +101,14 @@ def _columns(
         for (of, _), (number, table) in TABLES.items()
         if of == engine
     ]
+    if not any(len(values) for *_, values in of_engine):
+        nothing = _Rows.of(_NO_NUMBERS, len(rank))
+        rows |= {number: nothing for number, *_ in of_engine}
+        return [
+            PackedColumn(number, _NO_NUMBERS)
+            for number, table, _ in of_engine
+            for _ in table.columns
+        ]
     instance_key = rank[part.instances["key"]]
     for number, table, values in of_engine:
         if not table.of_keys:
@@ -97,14 +119,18 @@ def _columns(
     columns = []
     for number, table, whole in of_engine:
         for name in table.columns:
-            values = whole[name][rows[number].order]
+            values = whole[name]
+            if not len(values):
+                columns.append(PackedColumn(number, _NO_NUMBERS))
+                continue
+            values = values[rows[number].order]
             if name in table.events:
                 values = rows[EVENTS_OF_STATE].places[values]
             elif name in table.rows:
                 places = rows[TABLES[engine, table.rows[name]][0]].places
                 # Behind the last place stands that of no row.
                 values = np.append(places, NONE)[values]
-            elif number in INSTANCES and name == "rule" and len(values):
+            elif number in INSTANCES and name == "rule":
                 values = np.array(numbers, np.int64)[values]
             columns.append(PackedColumn(number, values))
     return columns

@@ -40,7 +40,7 @@ class Held(NamedTuple):
     @classmethod
     def nothing(cls) -> Held:
         """The state at the start: nothing."""
-        return cls(*(np.zeros(0, table.kind) for table in STORED.tables))
+        return _NOTHING
 
     @property
     def due(self) -> I64:
@@ -95,8 +95,9 @@ class Held(NamedTuple):
         for table in (held.partials, held.finished):
             table["last"] = nodes[table["last"]]
         kept = self.nodes[of_nodes]
-        inner = kept["previous"] >= 0
-        kept["previous"][inner] = nodes[kept["previous"][inner]]
+        previous = kept["previous"]
+        inner = previous >= 0
+        previous[inner] = nodes[previous[inner]]
         return held._replace(nodes=kept)
 
     @classmethod
@@ -149,6 +150,9 @@ STORED = Stored(
     ),
     _due,
 )  # fmt: skip
+
+
+_NOTHING = Held(*(np.zeros(0, table.kind) for table in STORED.tables))
 
 
 def rule_states(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spark_cep.columns.compilation import FOREVER, I32, I64, NEVER, Table
 from spark_cep.columns.growth import grown
 from spark_cep.columns.texts import Texts
-from spark_cep.columns.vectors import Bytes
+from spark_cep.columns.vectors import Bytes, Flags
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable
@@ -40,6 +40,9 @@ _DRAIN_AT = 65_536
 _ROOM = 64
 
 _KEPT = ("deadline", "quiet", "events_bound", "rule", "partials", "finished", "paused", "limited")
+
+
+_NO_CHAINS = Chains(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
 class Findings(NamedTuple):
@@ -90,9 +93,10 @@ class StepLoopRun:
         self._tables = tables
         pair_event, pair_instance, pair_class = self._pairs(touched, keys, mask_numbers, known)
         codes = held.instances["key"] * self._rule_count + held.instances["rule"]
-        active = (held.due <= watermark) | np.isin(codes, pair_instance)
+        instances = _different(pair_instance)
+        active = (held.due <= watermark) | _among(codes, instances)
         self._active = active
-        self._codes = np.union1d(codes[active], pair_instance)
+        self._codes = _different(np.sort(np.concatenate([codes[active], instances])))
         feed = np.zeros(len(pair_event), kernel_tables.FEED)
         feed["event"] = pair_event
         feed["event_class"] = pair_class
@@ -244,11 +248,12 @@ class StepLoopRun:
         return findings
 
     def _chains(self, found: Table) -> Chains:
+        if not len(found):
+            return _NO_CHAINS
         ends = np.zeros(len(found), np.int64)
         kernel.chain_lengths(self._out.nodes, found, ends)
         ends = np.cumsum(ends)
-        total = int(ends[-1]) if len(ends) else 0
-        steps, events = np.empty(total, np.int32), np.empty(total, np.int32)
+        steps, events = np.empty((2, ends[-1]), np.int32)
         kernel.chains(self._out.nodes, found, ends, steps, events)
         return Chains(ends, steps, events)
 
@@ -267,21 +272,40 @@ class StepLoopRun:
         ran["key"] = self._codes[remembers] // self._rule_count
         for name in _KEPT:
             ran[name] = instances[name][remembers]
-        merged = np.concatenate([before.instances[passive], ran])
-        order = np.lexsort((merged["rule"], merged["key"]))
-        partials = _reordered(
-            before.partials[np.repeat(passive, before.instances["partials"])],
-            out.kept_partials[: control["kept_partials"]], merged["partials"], order,
-        )  # fmt: skip
-        finished = _reordered(
-            before.finished[np.repeat(passive, before.instances["finished"])],
-            out.kept_finished[: control["kept_finished"]], merged["finished"], order,
-        )  # fmt: skip
+        partials = out.kept_partials[: control["kept_partials"]].copy()
+        finished = out.kept_finished[: control["kept_finished"]].copy()
+        if passive.any():
+            merged = np.concatenate([before.instances[passive], ran])
+            order = np.lexsort((merged["rule"], merged["key"]))
+            partials = _reordered(
+                before.partials[np.repeat(passive, before.instances["partials"])], partials,
+                merged["partials"], order,
+            )  # fmt: skip
+            finished = _reordered(
+                before.finished[np.repeat(passive, before.instances["finished"])], finished,
+                merged["finished"], order,
+            )  # fmt: skip
+            ran = merged[order]
         serial = int(control["serial"]) + 1
         count = mark_held(out.nodes, int(control["nodes"]), partials, finished, serial)
         nodes = np.zeros(count, NODE)
         put_away(out.nodes, partials, finished, serial, nodes)
-        self.held = Held(merged[order], partials, finished, nodes)
+        self.held = Held(ran, partials, finished, nodes)
+
+
+def _different(numbers: I64) -> I64:
+    """The numbers, which ascend, each once."""
+    first = np.ones(len(numbers), bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
+    return numbers[first]
+
+
+def _among(numbers: I64, some: I64) -> Flags:
+    """Return which of the numbers are among some that ascend."""
+    if not len(some):
+        return np.zeros(len(numbers), bool)
+    found: Flags = some.take(some.searchsorted(numbers), mode="clip") == numbers
+    return found
 
 
 def _reordered(old: Table, new: Table, counts: I32, order: I64) -> Table:

@@ -46,6 +46,8 @@ class StepReporter:
         self, findings: Findings, keys: Bytes, events: EventTable, names: Names
     ) -> Iterator[Outputs]:
         """Yield matches and timeouts in pieces of bounded size."""
+        if not (len(findings.match_rule) or len(findings.timeout_rule)):
+            return
         event = events.objects(names, self._slots)
         emits = self._payload.any() or self._measure_count.any() or self._column_count.any()
         weight = weights(events, coordinates_alone=not emits)
@@ -57,6 +59,8 @@ class StepReporter:
             (ResultKind.TIMEOUT, "timed_out", findings.timeout_chains, findings.timeout_rule,
              findings.timeout_key, findings.timeout_deadline, findings.timeout_matched),
         ):  # fmt: skip
+            if not len(rule):
+                continue
             for rows, whole in chains.cut(weight, MOST_TAKEN_EVENTS):
                 outputs, rules = Outputs(), rule[rows]
                 measures = self._evaluate(rules, whole, event, outputs)

@@ -66,6 +66,8 @@ class PlanTables:
         self._transitions = [Transitions(plan) for plan in self._plans]
         self._rules = _rules(self._plans)
         self._states = _states(self._plans)
+        counts = [(len(plan.states), len(plan.steps)) for plan in self._plans]
+        self._states_and_steps = np.array(counts, np.int64).reshape(-1, 2).T
         self._write_programs(types)
         self._forget()
         self._freeze()
@@ -152,9 +154,7 @@ class PlanTables:
     def check(self, held: Held) -> None:
         """Raise StateError where what is remembered is of states or steps that rules do not have,
         or holds events in another order than theirs."""
-        states, steps = np.array(
-            [(len(plan.states), len(plan.steps)) for plan in self._plans], np.int64
-        ).reshape(-1, 2).T  # fmt: skip
+        states, steps = self._states_and_steps
         rule = held.instances["rule"]
         of_partials = np.repeat(rule, held.instances["partials"])
         of_finished = np.repeat(rule, held.instances["finished"])

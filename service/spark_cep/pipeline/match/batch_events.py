@@ -83,6 +83,8 @@ class BatchEvents:
                 kept.append(mine if here.all() else mine.filter(pa.array(here)))
         if not kept:
             return None
+        if len(kept) == 1:
+            return kept[0]
         (together,) = pa.Table.from_batches(kept).combine_chunks().to_batches()
         return together
 

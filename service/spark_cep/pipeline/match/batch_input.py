@@ -13,7 +13,7 @@ from spark_cep.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, Unk
 
 
 def _events() -> Spool[tuple[int, pa.RecordBatch]]:
-    return Spool(lambda number, packet: [(number, rows_of(packet))])
+    return Spool(lambda number, packet: [(number, rows_of(packet))], views=True)
 
 
 def _unkeyed() -> Spool[Unkeyed]:

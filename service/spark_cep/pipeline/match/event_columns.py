@@ -47,7 +47,7 @@ def input_batch(
         masks += [each | unseen for each in masks]
     topics, topic = _encoded(rows.column("topic"))
     topic_numbers = np.array([names.topic(name) for name in topics], np.int32)
-    types, kind = _encoded(rows.column(TYPE_COLUMN))
+    types, kind = _distinct(rows.column(TYPE_COLUMN).to_numpy())
     type_numbers = np.array([names.type(type_names[n]) for n in types], np.int32)
     columns = [
         vector_of(rows.column(f"slot_{number}_{place}"), slot)
@@ -105,6 +105,14 @@ def _encoded(column: pa.Array) -> tuple[list[Any], Any]:
     """A column's values, each once, and for each row the place of its value."""
     values, places = _dictionary(column)
     return values.to_pylist(), places
+
+
+def _distinct(numbers: Any) -> tuple[list[Any], Any]:
+    """The numbers, each once in the order of their first places, and for each row the place of its
+    number. Mostly all are equal."""
+    if (numbers == numbers[0]).all():
+        return numbers[:1].tolist(), np.zeros(len(numbers), np.int64)
+    return _encoded(pa.array(numbers))
 
 
 def _dictionary(column: pa.Array) -> tuple[pa.Array, Any]:

@@ -32,7 +32,7 @@ from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.spool import slices
 from spark_cep.pipeline.match.waiting import WaitingEvents
 from spark_cep.pipeline.state.bucket_storage import BucketStorage
-from spark_cep.pipeline.state.buckets import BucketKeys, buckets_of, hashes_of
+from spark_cep.pipeline.state.buckets import BucketKeys, buckets_of_keys
 from spark_cep.pipeline.state.entries import PREFIX_LENGTH, Entries, Load, Store, bucket_of
 from spark_cep.pipeline.state.known_rules import KnownRules
 
@@ -112,7 +112,7 @@ class PartitioningBatch:
         hidden = self.draining.hidden(self.matcher.partitioning)
         if hidden:
             batch.masks = [mask | hidden for mask in batch.masks]
-        homes = buckets_of(hashes_of(batch.keys), spread.before)
+        homes = buckets_of_keys(batch.keys, spread.before)
         storage = BucketStorage(entries, spread, self.matcher.fingerprints, self.rules)
         of_due = (bucket for bucket in due.values() if bucket is not None)
         outdated = entries.outdated(prefix, MOST_MEANINGS, _RENEWED)

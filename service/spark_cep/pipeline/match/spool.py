@@ -28,12 +28,19 @@ _T = TypeVar("_T")
 
 
 class Spool(Generic[_T]):
-    """Numbered packets that can be read again and again; ``read`` makes items of one."""
+    """Numbered packets that can be read again and again; ``read`` makes items of one. ``views``:
+    items are views of their packets, so that those of packets in memory are kept, too."""
 
     def __init__(
-        self, read: Callable[[int, bytes], Iterable[_T]], in_memory: int = _IN_MEMORY
+        self,
+        read: Callable[[int, bytes], Iterable[_T]],
+        in_memory: int = _IN_MEMORY,
+        *,
+        views: bool = False,
     ) -> None:
         self._read = read
+        self._views = views
+        self._viewed: list[list[_T]] = []
         self._room = in_memory
         self._held: list[tuple[int, bytes]] = []
         self._file: IO[bytes] | None = None
@@ -51,11 +58,17 @@ class Spool(Generic[_T]):
         self._file.write(packet)
 
     def __iter__(self) -> Iterator[_T]:
-        for number, packet in self._packets():
+        for place, (number, packet) in enumerate(self._held):
+            if not self._views:
+                yield from self._read(number, packet)
+                continue
+            if place == len(self._viewed):
+                self._viewed.append([*self._read(number, packet)])
+            yield from self._viewed[place]
+        for number, packet in self._in_file():
             yield from self._read(number, packet)
 
-    def _packets(self) -> Iterator[tuple[int, bytes]]:
-        yield from self._held
+    def _in_file(self) -> Iterator[tuple[int, bytes]]:
         if self._file is None:
             return
         place = 0
@@ -70,7 +83,7 @@ class Spool(Generic[_T]):
 
     def close(self) -> None:
         """Forget everything."""
-        self._held = []
+        self._held, self._viewed = [], []
         if self._file is not None:
             self._file.close()
             self._file = None

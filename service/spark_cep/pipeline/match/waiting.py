@@ -50,6 +50,8 @@ class WaitingEvents:
         for name in names:
             self.entries.remove(name, store)
         batch, ahead = reached(batches_together([*loaded, batch]), watermark)
+        if not len(ahead):
+            return batch
         free = self.entries.free_for_waiting(self.prefix)
         for rows in _by_entry(ahead.events):
             part = ahead.take(rows)

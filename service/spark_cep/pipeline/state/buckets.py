@@ -51,6 +51,13 @@ def buckets_of(hashes: I64, count: int) -> I64:
     return np.where(fine < count, fine, hashes & ((1 << level) - 1))
 
 
+def buckets_of_keys(keys: Bytes, count: int) -> I64:
+    """Return the bucket, of ``count``, of each key."""
+    if count == 1 or not len(keys):
+        return np.zeros(len(keys), np.int64)
+    return buckets_of(hashes_of(keys), count)
+
+
 def possible_buckets(key: str | None) -> list[int]:
     """Return the buckets that a key may be in, whatever their number."""
     (found,) = hashes_of(texts_of([key])).tolist()
@@ -59,7 +66,7 @@ def possible_buckets(key: str | None) -> list[int]:
 
 def homes_of(keys: Bytes, buckets: I64 | Sequence[int], count: int) -> I64:
     """For each key the place of its bucket, one of ``count``, in ``buckets``, which ascend."""
-    return np.searchsorted(buckets, buckets_of(hashes_of(keys), count))
+    return np.searchsorted(buckets, buckets_of_keys(keys, count))
 
 
 @dataclass(frozen=True)
@@ -117,17 +124,16 @@ class BucketKeys:
             for stored, due in zip((base, changes), self._due, strict=True)
             if (due <= watermark).any()
         ]
-        if texts:
+        if any(map(len, texts)):
             keys = TextSet(keys.texts, *texts)
         rows_of_base, of_base = base.find(keys)
-        rows_of_changes, of_changes = changes.find(keys)
-        newest = _last(rows_of_changes, of_changes, len(keys))
-        state = joined(
-            [
-                base.chosen(rows_of_base[newest[of_base] == NONE]),
-                changes.chosen(np.sort(newest[newest != NONE])),
-            ]
-        )
+        newer = KeysState()
+        if len(changes):
+            rows_of_changes, of_changes = changes.find(keys)
+            newest = _last(rows_of_changes, of_changes, len(keys))
+            rows_of_base = rows_of_base[newest[of_base] == NONE]
+            newer = changes.chosen(np.sort(newest[newest != NONE]))
+        state = joined([base.chosen(rows_of_base), newer])
         self._taken = state.keys
         return state
 
@@ -147,8 +153,10 @@ class BucketKeys:
     def written(self) -> Written:
         """Return the changes to write."""
         base, changes, given, count = self._base, self._changes, self._given, len(self._rewritten)
-        back = TextSet(given.keys)
-        fresh = _with_gone(given, self._taken.take(np.flatnonzero(back.find(self._taken) == NONE)))
+        gone = self._taken
+        if len(gone):
+            gone = gone.take(np.flatnonzero(TextSet(given.keys).find(gone) == NONE))
+        fresh = _with_gone(given, gone)
         homes = self._homes(fresh.keys)
         more = np.bincount(homes, minlength=count)
         changed = self._rewritten | (more > 0)
@@ -160,11 +168,13 @@ class BucketKeys:
         many = blocks >= _LEAST_BLOCKS + (_MOST_BLOCKS - _LEAST_BLOCKS) * early
         joint = changed & (self._rewritten | many | (changes.sizes + more >= most))
         rows, keys = _newest(changes, joint, fresh.keys)
-        of_changes = np.bincount(changes.homes(rows), minlength=count)
+        homes_of_rows = changes.homes(rows)
+        of_changes = np.bincount(homes_of_rows, minlength=count)
         rewritten = self._rewritten | (joint & (of_changes + more >= most))
-        to_base = rewritten[changes.homes(rows)]
+        to_base = rewritten[homes_of_rows]
         of_base = base.rows(rewritten)
-        of_base = of_base[keys.find(base.texts(of_base)) == NONE]
+        if len(of_base):
+            of_base = of_base[keys.find(base.texts(of_base)) == NONE]
         beside = ~rewritten[homes]
         older, gone = changes.chosen(rows[~to_base]), changes.gone(rows[~to_base])
         block = _with_gone(joined([older, chosen(fresh, beside)]), gone)
@@ -206,6 +216,8 @@ def _newest(changes: StoredKeys, buckets: Flags, replaced: Bytes) -> tuple[I64, 
     anyway; and all of their keys."""
     rows = changes.rows(buckets)
     keys = TextSet(changes.texts(rows), replaced)
+    if not len(rows):
+        return rows, keys
     newest = _last(rows, keys.numbers[: len(rows)], len(keys))
     newest[keys.numbers[len(rows) :]] = NONE
     return np.sort(newest[newest != NONE]), keys
@@ -221,6 +233,8 @@ def _last(rows: I64, keys: I64, count: int) -> I64:
 
 def _with_gone(state: KeysState, gone: Bytes) -> KeysState:
     """The state, and keys of which nothing is remembered."""
+    if not len(gone):
+        return state
     return replace(state, keys=texts_together([state.keys, gone]))
 
 
@@ -228,7 +242,8 @@ def due_by_bucket(state: KeysState, homes: I64, count: int) -> I64:
     """Return the time when a key of each bucket is next due; ``FOREVER`` for never."""
     due = np.full(count, FOREVER, np.int64)
     for part in state.remembered:
-        due = np.minimum(due, _least(homes[part.instances["key"]], part.due, count))
+        if len(part.instances):
+            due = np.minimum(due, _least(homes[part.instances["key"]], part.due, count))
     return due
 
 

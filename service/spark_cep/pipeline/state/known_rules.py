@@ -231,6 +231,8 @@ class KnownRules:
         """Partial matches of some keys come (``sign`` 1) or go (-1)."""
         live = np.zeros(len(fingerprints))
         for part in state.remembered:
+            if not len(part.instances):
+                continue
             live += np.bincount(part.instances["rule"], part.live, len(fingerprints))
         for fingerprint, count in zip(fingerprints, live.tolist(), strict=True):
             self._rules[fingerprint].live += sign * int(count)

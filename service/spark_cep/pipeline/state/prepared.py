@@ -9,8 +9,9 @@ from spark_cep.columns.texts import TextSet
 from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.keys import KeysState
-from spark_cep.matcher.snapshot.loops.link_loop import link
+from spark_cep.matcher.snapshot.columns import packed_columns
 from spark_cep.matcher.snapshot.stored_keys import StoredKeys
+from spark_cep.matcher.snapshot.tables import LAYOUT, OF_STATE, STATE
 from spark_cep.matcher.snapshot.waiting_events import decode_batch, encode_batch
 from spark_cep.matcher.snapshot.written_state import encode
 from spark_cep.model import Coordinates, Event
@@ -25,7 +26,7 @@ def prepare() -> None:
     stored.find(keys)
     nothing = np.zeros(0, np.int64)
     stored.chosen(nothing)
-    link(nothing, nothing, nothing, False)
+    packed_columns(STATE, [block], OF_STATE).chosen(LAYOUT, nothing)
     ascii_, text = np.frombuffer(b"", np.uint8), np.empty(0, np.uint8)
     write_ascii(ascii_, text)
     read_ascii(ascii_, text)
