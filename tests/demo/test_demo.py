@@ -111,7 +111,8 @@ def test_another_process_removes_files_too(tmp_path: Path, monkeypatch: pytest.M
     """A file that is gone when it is to be removed does not end the demo with an error."""
     folder = tmp_path / "demo"
     (folder / "tmp" / "blocks").mkdir(parents=True)
-    remove, before = shutil.rmtree, []
+    remove = shutil.rmtree
+    before: list[Path] = []
 
     def raced(path: Path) -> None:
         if not before:

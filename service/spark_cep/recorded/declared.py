@@ -89,7 +89,8 @@ class DeclaredInput:
             what = f"several timestamps: {', '.join(found)}" if found else "no timestamp"
             raise ConfigurationError(
                 f"input {self.name}: it is not known which column of {columns.name} is the"
-                f" event time, since it has {what}; name it with --event-time: {shown_times(columns.fields)}"
+                f" event time, since it has {what}; name it with --event-time:"
+                f" {shown_times(columns.fields)}"
             )
         return found[0], "auto"
 

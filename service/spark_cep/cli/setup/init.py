@@ -96,7 +96,7 @@ def init(
     rules = folder / Path(RULE).parent
     look = [f"spark-cep {each} --config {folder / CONFIG}" for each in ("backtest", "run")]
     if topic is None:
-        looked_at = " ".join(f"--input {each}" for each in files or [folder / _OWN_EVENTS])
+        looked_at = " ".join(f"--input {each}" for each in files or (folder / _OWN_EVENTS,))
         look = [f"spark-cep run {looked_at} --config {folder / CONFIG}"]
     for line in (
         f"spark-cep explain {rules}",

@@ -1,1 +1,0 @@
-"""Compiled loops over what is read of a stored state."""
