@@ -56,7 +56,7 @@ def test_for_people(folder: Path) -> None:
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     dead, match, timeout, late = lines
     assert late.startswith("2026-01-31 12:00:00 late ")
-    assert late.endswith(" 12:00:00 came 4 minutes 50 seconds after the watermark: offset=6")
+    assert late.endswith(" 12:00:00 came 4 minutes 59 seconds after the watermark: offset=6")
     assert dead.startswith("dead letter ")
     assert "logins.jsonl - undecodable (partition 0, offset 5): the value is not JSON" in dead
     assert match == "2026-01-31 12:00:20 match pair ann a 12:00:00, b 12:00:20"

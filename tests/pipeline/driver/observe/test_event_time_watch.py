@@ -81,7 +81,7 @@ def test_events_that_wait_are_told(
     watched.now += 2
     (line,) = watched.told({})
     moved_by = (
-        "an event that is more than 10 seconds newer; with time.advance_when_idle the clock, too"
+        "an event that is more than 1 second newer; with time.advance_when_idle the clock, too"
         if idle is None
         else "a newer event, or the clock after 1 minute without any"
     )
