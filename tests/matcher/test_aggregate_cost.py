@@ -18,7 +18,7 @@ from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.keys import KeysMatcher, KeysState
-from spark_cep.matcher.row_pattern.key_rows import KeyRows
+from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows
 from spark_cep.matcher.steps import calls
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules

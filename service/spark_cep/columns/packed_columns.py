@@ -146,8 +146,8 @@ def _of_blocks(values: NDArray[Any], ends: I64) -> I64:
 
 
 class Layout(NamedTuple):
-    """How tables belong together. By table, ``owners``: to the rows of which table, a lower one,
-    its rows belong; ``counts_of``: the column of that table with their numbers; any of the first.
+    """The relation of tables. By table, ``owners``: the table, a lower one, to whose rows its rows
+    belong; ``counts_of``: the column of that table with their numbers; any of the first.
     ``first`` is the first of some columns, of ``tables``; of each, ``linked`` is the table that its
     numbers are places in, ``NONE`` for other numbers (see ``choose`` and ``read_chosen`` in
     :mod:`spark_cep.columns.loops.packed_loops`)."""
@@ -159,10 +159,10 @@ class Layout(NamedTuple):
     linked: I64
 
 
-class Chosen(NamedTuple):
-    """What belongs to some rows of the first table: by table, where its rows begin among all, how
-    many they are, and how many belong to each of those (``of_first``); the numbers of the columns
-    of a layout, one behind the other, and where those of each end."""
+class ChosenRows(NamedTuple):
+    """The rows of all tables that belong to some rows of the first: by table, where its rows begin
+    among all, how many they are, and how many belong to each of those (``of_first``); the numbers
+    of the columns of a layout, one behind the other, and where those of each end."""
 
     every: I64
     begins: I64
@@ -248,9 +248,9 @@ class PackedColumns:
         )  # fmt: skip
         return out
 
-    def chosen(self, layout: Layout, rows: I64) -> Chosen:
-        """What belongs to some rows of the first table, in ascending order. StateError when it is
-        more than there is, or a link leads nowhere."""
+    def chosen(self, layout: Layout, rows: I64) -> ChosenRows:
+        """The rows that belong to some rows of the first table, in ascending order. StateError when
+        they are more than there are, or a link leads nowhere."""
         starts, tables = self.starts, len(layout.owners)
         of_tables = starts[:tables, -1]
         begins = of_tables.cumsum() - of_tables
@@ -272,7 +272,7 @@ class PackedColumns:
         if wrong != NONE:
             column = layout.first + int(np.searchsorted(ends, wrong, "right"))
             raise damaged_state(f"a link in column {column} is {int(numbers[wrong])}")
-        return Chosen(every, begins, sizes, of_first, numbers, ends.tolist())
+        return ChosenRows(every, begins, sizes, of_first, numbers, ends.tolist())
 
     def different(self, column: int) -> tuple[I64, I64]:
         """Return numbers of a column without NULLs, and the block of each; one number for a block

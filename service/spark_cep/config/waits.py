@@ -1,4 +1,4 @@
-"""What settings cost in latency, in words."""
+"""The latency that settings cost, in words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from spark_cep.durations import format_duration
 
 
 def waits_of(settings: Settings) -> str | None:
-    """What a match waits for because of settings; ``None`` where the job reads what is there and
-    ends."""
+    """Say what a match waits for because of settings; ``None`` where the job reads what is there
+    and ends."""
     if settings.trigger.mode != "continuous":
         return None
     disorder = format_duration(settings.time.allowed_disorder)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern import thread_views
-from spark_cep.matcher.row_pattern.evaluation import Binder, View
-from spark_cep.matcher.row_pattern.key_rows import KeyRows
+from spark_cep.matcher.row_pattern.python_calls.evaluation import Binder, View
+from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.functions.aggregation import MAX_COLLECTED, ROW_AGGREGATES
 from spark_cep.pattern.sql import load_query

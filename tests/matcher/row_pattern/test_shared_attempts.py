@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern import matcher as compiled_matcher
-from spark_cep.matcher.row_pattern.calls import RowPatternCalls
+from spark_cep.matcher.row_pattern.python_calls.calls import RowPatternCalls
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
 from tests.matcher.row_pattern.test_compiled import EVENT, ROWS, SKIPS, Both

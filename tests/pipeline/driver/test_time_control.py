@@ -13,7 +13,7 @@ import pytest
 from spark_cep.config import Settings
 from spark_cep.errors import StartError
 from spark_cep.pipeline.driver.checkpoint.clock_resets import ClockReset
-from spark_cep.pipeline.driver.control.answers import Answer, tell_answer
+from spark_cep.pipeline.driver.control.answers import KafkaAnswer, tell_answer
 from spark_cep.pipeline.driver.input.source import DriverFiles
 from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.driver.time_control import TimeControl
@@ -48,7 +48,7 @@ class Run:
         """Kafka answers twice a second that there is nothing, and the supervisor looks."""
         for _ in range(round(2 * seconds)):
             self.now += 0.5
-            tell_answer(self._answers, Answer(int(self.now * 1000), waits=True))
+            tell_answer(self._answers, KafkaAnswer(int(self.now * 1000), waits=True))
             assert self.control.look(), "there is news"
         assert not self.control.look()
 

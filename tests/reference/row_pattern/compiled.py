@@ -11,12 +11,12 @@ import numpy as np
 from spark_cep.columns.compilation import I64, NONE, Table
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, together
-from spark_cep.matcher.row_pattern.calls import ConditionFailure
 from spark_cep.matcher.row_pattern.found import RunFindings, limit_text, plain
 from spark_cep.matcher.row_pattern.instances import ROW
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.matcher import CompiledRowPattern, RowPatternLoopRun
+from spark_cep.matcher.row_pattern.python_calls.calls import ConditionFailure
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import bind
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spark_cep.matcher.row_pattern.evaluation import Binder, NotYetKnownError, Value, View
+from spark_cep.matcher.row_pattern.python_calls.evaluation import (
+    Binder,
+    NotYetKnownError,
+    Value,
+    View,
+)
 from spark_cep.pattern.expressions import And, Expression, Leaf, Or, boolean_structure
 
 Truth = Callable[[View], bool | None]

@@ -6,10 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from spark_cep.compiler.row_pattern import RowPatternPlan
-from spark_cep.matcher.row_pattern.evaluation import Binder, MeasureResults, NotYetKnownError, View
 from spark_cep.matcher.row_pattern.failures import SkipFault
 from spark_cep.matcher.row_pattern.loops.tables import MOST_AGAIN, TRIED_AGAIN
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
+from spark_cep.matcher.row_pattern.python_calls.evaluation import (
+    Binder,
+    MeasureResults,
+    NotYetKnownError,
+    View,
+)
 from spark_cep.model import Event
 from spark_cep.pattern.sql.statement import RowsPerMatch, SkipTo
 from tests.reference.listed import listed

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.row_pattern.distinction import Distinction
 from spark_cep.compiler.row_pattern.program import Done, End, Jump, Label, Save, Split, Start
-from spark_cep.matcher.row_pattern.evaluation import Binder, View
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits, is_near, lower
+from spark_cep.matcher.row_pattern.python_calls.evaluation import Binder, View
 from spark_cep.pattern.expressions import And, Expression, Leaf, Or, boolean_structure
 from spark_cep.pattern.work import THREAD
 from tests.reference.row_pattern.conditions import condition, truth

@@ -81,7 +81,7 @@ def only_timestamp(sample: Sample) -> str | None:
 
 
 def about_event_time(sample: Sample) -> str:
-    """What the event time of a topic's events is, for people, and how to name another column."""
+    """Say what the event time of a topic's events is, and how to name another column."""
     column, _ = sample.event_time
     if column != KAFKA_TIMESTAMP:
         return f"input {sample.input}: the event time is {column}"

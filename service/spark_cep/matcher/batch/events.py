@@ -60,8 +60,8 @@ def _number(name: Any, names: list[Any]) -> int:
     return names.index(name)
 
 
-class RowColumns(NamedTuple):
-    """What conditions read of an event."""
+class ColumnsOfEvent(NamedTuple):
+    """The columns of an event, for conditions."""
 
     columns: Sequence[Any]
 
@@ -179,10 +179,10 @@ class EventTable:
 
         return event
 
-    def row_columns(self, slots: Sequence[SlotType]) -> Callable[[int], RowColumns]:
+    def row_columns(self, slots: Sequence[SlotType]) -> Callable[[int], ColumnsOfEvent]:
         """The function that gives the columns of one event."""
         readers = self._readers(slots)
-        return lambda row: RowColumns(Row(readers, row))
+        return lambda row: ColumnsOfEvent(Row(readers, row))
 
     def _readers(self, slots: Sequence[SlotType]) -> list[Callable[[int], Any]]:
         if self.columns is None:

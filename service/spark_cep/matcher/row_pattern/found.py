@@ -23,10 +23,7 @@ from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.findings.named_values import Measured
-from spark_cep.matcher.row_pattern.calls import ConditionFailure
-from spark_cep.matcher.row_pattern.evaluation import MeasureResults, Value
 from spark_cep.matcher.row_pattern.failures import MeasureFailure, SkipFault
-from spark_cep.matcher.row_pattern.key_rows import KeyRows, places
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.loops.found_loops import (
     count_rows,
@@ -34,8 +31,11 @@ from spark_cep.matcher.row_pattern.loops.found_loops import (
     output_rows,
     places_of,
 )
+from spark_cep.matcher.row_pattern.python_calls.calls import ConditionFailure
+from spark_cep.matcher.row_pattern.python_calls.evaluation import MeasureResults, Value
+from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows, places
+from spark_cep.matcher.row_pattern.python_calls.thread_views import MatchView
 from spark_cep.matcher.row_pattern.selected import computed_column
-from spark_cep.matcher.row_pattern.thread_views import MatchView
 from spark_cep.model import Event
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,

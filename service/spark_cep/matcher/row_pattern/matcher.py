@@ -12,11 +12,8 @@ from spark_cep.columns.growth import grown
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.errors import damaged_state
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
-from spark_cep.matcher.row_pattern.calls import ConditionFailure, RowPatternCalls
-from spark_cep.matcher.row_pattern.evaluation import Binder
 from spark_cep.matcher.row_pattern.found import Compiled, RunFindings
 from spark_cep.matcher.row_pattern.instances import ROW
-from spark_cep.matcher.row_pattern.key_rows import KeyRows, places
 from spark_cep.matcher.row_pattern.loops import (
     check_loop,
     key_loop,
@@ -25,6 +22,9 @@ from spark_cep.matcher.row_pattern.loops import (
     thread_loop,
 )
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits, lower
+from spark_cep.matcher.row_pattern.python_calls.calls import ConditionFailure, RowPatternCalls
+from spark_cep.matcher.row_pattern.python_calls.evaluation import Binder
+from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows, places
 from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.types import column_type

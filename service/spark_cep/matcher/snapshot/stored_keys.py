@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from spark_cep.columns.compilation import FOREVER, I64, NONE
-from spark_cep.columns.packed_columns import Chosen, damaged
+from spark_cep.columns.packed_columns import ChosenRows, damaged
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Flags, no_texts
 from spark_cep.matcher.keys import ENGINES, KeysState
@@ -144,7 +144,7 @@ class StoredKeys:
         )
         return _known(state)
 
-    def _part(self, engine: int, found: Chosen) -> Any:
+    def _part(self, engine: int, found: ChosenRows) -> Any:
         """The state of an engine for some keys."""
         stored, of_instances = ENGINES[engine], INSTANCES[engine]
         if not found.sizes[of_instances]:

@@ -49,7 +49,7 @@ class _Rows(NamedTuple):
         return cls(order, counts, inverse(order) - first)
 
     def ends(self, key_ends: I64) -> I64:
-        """Where the rows of the first so many keys end."""
+        """The ends of the rows of the first so many keys."""
         if not len(self.places):
             return np.zeros_like(key_ends)
         ends: I64 = np.append(0, self.counts.cumsum())[key_ends]

@@ -75,7 +75,7 @@ class Batches:
         return self.after(batch, [bytes(row[0]) for row in reports])
 
     def _begins(self, query: str, batch: int) -> SourceOffset | None:
-        """Where a batch begins in the sources; ``None`` for the first one."""
+        """The place in the sources where a batch begins; ``None`` for the first one."""
         if self._newest is not None and self._newest[0] == batch - 1:
             return self._newest[1]
         ends_at = self._planned(query, batch - 1)

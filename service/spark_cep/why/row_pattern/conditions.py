@@ -10,7 +10,12 @@ from typing import Any
 
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.compiler.row_pattern.program import End, Label
-from spark_cep.matcher.row_pattern.evaluation import Binder, NotYetKnownError, Value, View
+from spark_cep.matcher.row_pattern.python_calls.evaluation import (
+    Binder,
+    NotYetKnownError,
+    Value,
+    View,
+)
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.expressions.canonical import expression as expression_of

@@ -1,4 +1,4 @@
-"""What the source tells the driver: when Kafka has answered it.
+"""The source tells the driver when Kafka has answered it.
 
 They are processes of one machine, so both read the same monotonic clock.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Answer(NamedTuple):
+class KafkaAnswer(NamedTuple):
     """An answer of Kafka: when it came, in monotonic milliseconds, and whether no batch begins
     with it, since there is nothing new or it is not due."""
 
@@ -19,7 +19,7 @@ class Answer(NamedTuple):
     waits: bool
 
 
-def tell_answer(file: Path, answer: Answer) -> None:
+def tell_answer(file: Path, answer: KafkaAnswer) -> None:
     """Replace what was told before. Where that cannot be written, nothing is heard of Kafka, and
     event time stands."""
     fresh = file.with_suffix(".new")
@@ -28,6 +28,6 @@ def tell_answer(file: Path, answer: Answer) -> None:
         fresh.replace(file)
 
 
-def last_answer(file: Path) -> Answer | None:
+def last_answer(file: Path) -> KafkaAnswer | None:
     """The last answer that was told; ``None``: there was none."""
-    return Answer(*json.loads(file.read_text("ascii"))) if file.exists() else None
+    return KafkaAnswer(*json.loads(file.read_text("ascii"))) if file.exists() else None

@@ -1,4 +1,5 @@
-"""When a batch begins: as late as the aim for latency allows, so that batches are few and large.
+"""The pacing of batches: each begins as late as the aim for latency allows, so that they are few
+and large.
 
 Pure bookkeeping with an injected clock; the source tells it what Spark asks.
 """

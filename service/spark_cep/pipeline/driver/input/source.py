@@ -24,7 +24,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from spark_cep.pipeline.driver.control.answers import Answer, tell_answer
+from spark_cep.pipeline.driver.control.answers import KafkaAnswer, tell_answer
 from spark_cep.pipeline.driver.control.control_file import newest, record_between
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import write_atomically
@@ -214,7 +214,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start
 
     def _tell_answer(self, *, waits: bool) -> None:
-        answer = Answer(time.monotonic_ns() // 1_000_000, waits)
+        answer = KafkaAnswer(time.monotonic_ns() // 1_000_000, waits)
         tell_answer(self._planned[1].answers, answer)
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name

@@ -11,8 +11,8 @@ from spark_cep.columns.compilation import I64
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import Bytes, Vector, values_at
 from spark_cep.matcher.batch.events import EventTable, SlotType
-from spark_cep.matcher.row_pattern.evaluation import PartitionRow, RowFold
 from spark_cep.matcher.row_pattern.loops import tables
+from spark_cep.matcher.row_pattern.python_calls.evaluation import PartitionRow, RowFold
 from spark_cep.pattern.types import SqlType
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from spark_cep.columns.compilation import Table
-from spark_cep.matcher.row_pattern.evaluation import NotYetKnownError, Value
-from spark_cep.matcher.row_pattern.key_rows import KeyRows
 from spark_cep.matcher.row_pattern.loops import tables
-from spark_cep.matcher.row_pattern.thread_views import KeptFolds, ThreadView
+from spark_cep.matcher.row_pattern.python_calls.evaluation import NotYetKnownError, Value
+from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows
+from spark_cep.matcher.row_pattern.python_calls.thread_views import KeptFolds, ThreadView
 from spark_cep.model import Event
 from spark_cep.programs.python_calls import PythonCalls
 

@@ -16,10 +16,15 @@ from numpy.typing import NDArray
 
 from spark_cep.columns.compilation import NONE, Table
 from spark_cep.columns.vectors import Flags
-from spark_cep.matcher.row_pattern.evaluation import MeasureResults, RowFold, Running, View
-from spark_cep.matcher.row_pattern.key_rows import KeyRows
 from spark_cep.matcher.row_pattern.loops import tables
 from spark_cep.matcher.row_pattern.loops.thread_loop import path_back
+from spark_cep.matcher.row_pattern.python_calls.evaluation import (
+    MeasureResults,
+    RowFold,
+    Running,
+    View,
+)
+from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows
 
 #: Kept of so many nodes at least, before those that no thread stands at are let go.
 _ROOM = 1_024

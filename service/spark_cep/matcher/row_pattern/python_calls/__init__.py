@@ -1,0 +1,2 @@
+"""Conditions and measures of row patterns that Python computes: the rows that they read, and the
+calls from compiled loops."""
