@@ -10,6 +10,7 @@ JARS := $(WORK)/jars
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-cache-dir
 PYTHON_READY := .venv/.installed
+COMPILED_READY := .venv/.compiled
 JARS_READY := $(JARS)/.fetched
 CLASSES := $(WORK)/classes
 CLASSES_READY := $(CLASSES)/classes.jsa
@@ -38,7 +39,7 @@ MINUTES ?= 30
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(PYTHON_READY) $(JARS_READY) $(CLASSES_READY) ## Install Python packages into .venv and jars into .work/jars
+setup: $(COMPILED_READY) $(JARS_READY) $(CLASSES_READY) ## Install Python packages into .venv and jars into .work/jars
 	@:
 
 demo: setup ## Run the demo: broker, registry and service on this machine (ARGS=...)
@@ -162,7 +163,7 @@ chart: $(CHART_TOOLS_READY) ## Check the Helm chart, its alerts and their tests
 chart-readme: $(CHART_TOOLS_READY) ## Write helm/README.md from helm/values.yaml
 	$(WORK)/tools/bin/helm-docs --chart-search-root helm --sort-values-order file --output-file README.md
 
-bench-matcher: $(PYTHON_READY) ## Measure the matcher alone next to Flink's operator (ARGS=...)
+bench-matcher: $(COMPILED_READY) ## Measure the matcher alone next to Flink's operator (ARGS=...)
 	$(PY) -m bench.matcher $(ARGS)
 
 soak: setup ## Load, rules, kills and late data together: does anything grow? (MINUTES=30, ARGS=...)
@@ -197,6 +198,10 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 	$(PIP) install --quiet --require-hashes --no-deps --no-build-isolation -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@$(PIP) check
+	@touch $@
+
+# Takes one core for two minutes, in which tools can be installed beside it.
+$(COMPILED_READY): $(PYTHON_READY)
 	@.venv/bin/spark-cep prepare
 	@touch $@
 
@@ -248,7 +253,7 @@ $(JARS_READY): supply_chain/jars.lock.toml | $(PYTHON_READY)
 	$(PY) -m supply_chain fetch-jars bench broker registry --into $(JARS)
 	@touch $@
 
-$(CLASSES_READY): $(PYTHON_READY) $(addprefix service/spark_cep/pipeline/spark/,class_archive.py rehearsal.py)
+$(CLASSES_READY): $(COMPILED_READY) $(addprefix service/spark_cep/pipeline/spark/,class_archive.py rehearsal.py)
 	@echo "archiving the classes that Spark's JVM loads at each start"
 	@$(PY) -m spark_cep.pipeline.spark.class_archive --into $(CLASSES)
 
