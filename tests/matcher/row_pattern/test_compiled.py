@@ -20,11 +20,11 @@ from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.errors import StateError
 from spark_cep.matcher.batch.events import EventTable, Names
 from spark_cep.matcher.row_pattern import matcher as compiled_matcher
-from spark_cep.matcher.row_pattern import thread_views
 from spark_cep.matcher.row_pattern.found import RunFindings
 from spark_cep.matcher.row_pattern.loops import found_loops, key_loop
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.prepared import prepare
+from spark_cep.matcher.row_pattern.python_calls import thread_views
 from spark_cep.matcher.row_pattern.python_calls.calls import RowPatternCalls
 from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows
 from spark_cep.model import Coordinates, Event

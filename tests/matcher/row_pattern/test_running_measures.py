@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
 from spark_cep.matcher.batch.events import EventTable, Names
-from spark_cep.matcher.row_pattern import thread_views
+from spark_cep.matcher.row_pattern.python_calls import thread_views
 from spark_cep.matcher.row_pattern.python_calls.evaluation import Binder, View
 from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows
 from spark_cep.model import Event
