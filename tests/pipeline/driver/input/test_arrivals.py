@@ -45,11 +45,14 @@ class Waiting:
         ends = dict(self._ends)
         if not known:
             ends[TOPIC, 0] -= 1
+        acts = threading.Timer(0.3, meanwhile or never)
         began = time.monotonic()
-        if meanwhile is not None:
-            threading.Timer(0.3, meanwhile).start()
+        acts.start()
         self._arrivals.wait(ends, limit, never)
-        return time.monotonic() - began
+        waited = time.monotonic() - began
+        # A record is there before who sends it knows.
+        acts.join()
+        return waited
 
     def until(self, otherwise: Callable[[], bool]) -> float:
         """How long it waits if something else comes."""
