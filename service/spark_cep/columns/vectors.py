@@ -155,7 +155,7 @@ class Objects:
 
 
 Vector = Numbers | Bytes | Objects
-_NO_TEXTS = Bytes.of(())
+_NO_TEXTS, _NO_NUMBERS = Bytes.of(()), np.zeros(0, np.int64)
 
 
 def texts_of(texts: Collection[str | None]) -> Bytes:
@@ -168,6 +168,11 @@ def texts_of(texts: Collection[str | None]) -> Bytes:
 def no_texts() -> Bytes:
     """A column of no texts."""
     return _NO_TEXTS
+
+
+def no_numbers() -> I64:
+    """No numbers."""
+    return _NO_NUMBERS
 
 
 def nulls_of(kind: SqlType | None, count: int) -> Vector:

@@ -11,7 +11,7 @@ import numpy as np
 
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.texts import with_more
-from spark_cep.columns.vectors import Bytes, no_texts
+from spark_cep.columns.vectors import Bytes, no_numbers, no_texts
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, check, together
@@ -33,13 +33,6 @@ from spark_cep.matcher.steps.keys import StepRules
 ENGINES: tuple[Stored, ...] = (STORED_STEPS, STORED_ROW_PATTERNS)
 
 
-_NO_NUMBERS = np.zeros(0, np.int64)
-
-
-def _no_numbers() -> I64:
-    return _NO_NUMBERS
-
-
 @dataclass(slots=True)
 class KeysState:
     """The state of many keys, which are numbered by their place in ``keys``. ``events`` are those
@@ -47,7 +40,7 @@ class KeysState:
 
     keys: Bytes = field(default_factory=no_texts)
     events: EventTable = field(default_factory=EventTable.empty)
-    event_key: I64 = field(default_factory=_no_numbers)
+    event_key: I64 = field(default_factory=no_numbers)
     held: Held = field(default_factory=Held.nothing)
     row_patterns: RowPatternInstances = field(default_factory=RowPatternInstances)
 

@@ -40,6 +40,7 @@ from spark_cep.pattern.types import (
     DecimalType,
     RecordType,
 )
+from tests.matcher.row_pattern.counted import counted
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher, Run, States
 from tests.reference.row_pattern.results import (
     GivenUp,
@@ -343,42 +344,28 @@ def test_a_batch_takes_the_rows_before_it_at_once(
     condition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the rows of a long attempt, only the last are read one by one."""
-    read, real = 0, KeyRows.row
-
-    def counted(*given: Any) -> Any:
-        nonlocal read
-        read += 1
-        return real(*given)
-
-    monkeypatch.setattr(KeyRows, "row", counted)
+    read = counted(monkeypatch, KeyRows, "row")
     pattern = "PATTERN (A+ B) SUBSET U = (A, B)"
     both = Both(_plan(f"MEASURES n AS m {pattern} DEFINE A AS {condition}, B AS n < 0"))
     values = [{"s": "ABé"[number % 3], "n": number % 5} for number in range(300)]
     both.advance([(0, both.event(at, each)) for at, each in enumerate(values)], 300)
-    read = 0
+    read.number = 0
     both.advance([(0, both.event(301, values[0]))], 301)
-    assert 1 <= read <= 40
+    assert 1 <= read.number <= 40
 
 
 @pytest.mark.parametrize("batch", [1, 500])
 def test_failed_attempts_are_not_repeated(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one has failed, later ones fail: a condition is computed once or twice of each row, not
     of all rows for each before them."""
-    calls, real = 0, RowPatternCalls._call
-
-    def counted(*given: Any) -> int:
-        nonlocal calls
-        calls += 1
-        return real(*given)
-
-    monkeypatch.setattr(RowPatternCalls, "_call", counted)
+    calls = counted(monkeypatch, RowPatternCalls, "_call")
     both = Both(_plan("MEASURES COUNT(*) AS m PATTERN (A+ C) DEFINE A AS s >= PREV(s), C AS n < 0"))
     rows = [(0, both.event(number, {"s": "A", "n": 1})) for number in range(200)]
     rows += [(0, both.event(200, {"s": "", "n": 1}))]
     while rows:
         both.advance(rows[:batch], 200)
         del rows[:batch]
-    assert 200 <= calls <= 500
+    assert 200 <= calls.number <= 500
 
 
 @pytest.mark.parametrize("most_tried", [1 << 22, 8])
@@ -388,14 +375,7 @@ def test_failed_attempts_are_not_repeated_in_later_batches(
     """Each row ends an attempt, and the next one does not go through all of its rows again in all
     ways, though rows come one by one; unless there is room for few rows only."""
     monkeypatch.setattr(compiled_matcher, "_MOST_TRIED", most_tried)
-    calls, real = 0, RowPatternCalls._call
-
-    def counted(*given: Any) -> int:
-        nonlocal calls
-        calls += 1
-        return real(*given)
-
-    monkeypatch.setattr(RowPatternCalls, "_call", counted)
+    calls = counted(monkeypatch, RowPatternCalls, "_call")
     both = Both(
         _plan(
             f"MEASURES COUNT(*) AS m {ROWS[3]} PATTERN ((A{{0,5}}){{0,5}} B) "
@@ -406,7 +386,7 @@ def test_failed_attempts_are_not_repeated_in_later_batches(
         both.advance([(0, both.event(number, {"s": "A", "n": 1}))], number)
     found = both.advance([(0, both.event(60, {"n": -1}))], 60)
     assert [type(each).__name__ for _, each in found] == ["MatchFound"]
-    assert (calls > 5_000) is (most_tried == 8)
+    assert (calls.number > 5_000) is (most_tried == 8)
 
 
 def test_damaged_instructions_tried() -> None:

@@ -16,6 +16,7 @@ from spark_cep.matcher.row_pattern import matcher as compiled_matcher
 from spark_cep.matcher.row_pattern.python_calls.calls import RowPatternCalls
 from spark_cep.model import Event
 from spark_cep.pattern.sql import load_query
+from tests.matcher.row_pattern.counted import counted
 from tests.matcher.row_pattern.test_compiled import EVENT, ROWS, SKIPS, Both
 from tests.reference.row_pattern import Loops, States
 from tests.reference.row_pattern.results import TimedOut, objects
@@ -133,14 +134,7 @@ def test_rows_are_not_gone_through_for_each_attempt(
 ) -> None:
     """A condition is computed a few times of each row, not once for each attempt of its window,
     also where one row ends them all."""
-    calls, real = 0, RowPatternCalls._call
-
-    def counted(*given: Any) -> int:
-        nonlocal calls
-        calls += 1
-        return real(*given)
-
-    monkeypatch.setattr(RowPatternCalls, "_call", counted)
+    calls = counted(monkeypatch, RowPatternCalls, "_call")
     both = Both(
         _plan(
             f"MEASURES COUNT(*) AS m PATTERN ({pattern}) WITHIN INTERVAL '0.1' SECOND "
@@ -151,7 +145,7 @@ def test_rows_are_not_gone_through_for_each_attempt(
     rows += [(0, both.event(299 + gap, {"s": "a", "n": 1}))]
     found = both.advance(rows, 300)
     assert sum(isinstance(each, TimedOut) for _, each in found) >= 200
-    assert calls < 10 * len(rows)
+    assert calls.number < 10 * len(rows)
 
 
 def test_a_full_table_of_nodes() -> None:

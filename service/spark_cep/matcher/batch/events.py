@@ -21,6 +21,7 @@ from spark_cep.columns.vectors import (
     Rows,
     Vector,
     concatenated,
+    no_numbers,
     nulls_like,
     nulls_of,
     reader,
@@ -50,7 +51,7 @@ class Names:
         return _number(name, self.types)
 
 
-_NO_I64, _NO_I32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
+_NO_I32 = np.zeros(0, np.int32)
 
 
 def _number(name: Any, names: list[Any]) -> int:
@@ -133,7 +134,7 @@ class EventTable:
     @classmethod
     def empty(cls) -> EventTable:
         """No events."""
-        return cls(_NO_I64, _NO_I32, _NO_I32, _NO_I64, _NO_I32)
+        return cls(no_numbers(), _NO_I32, _NO_I32, no_numbers(), _NO_I32)
 
     def __len__(self) -> int:
         return len(self.time)

@@ -9,15 +9,9 @@ import numpy as np
 
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.texts import with_more
-from spark_cep.columns.vectors import Bytes, no_texts, texts_of
+from spark_cep.columns.vectors import Bytes, no_numbers, no_texts, texts_of
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.model import Event
-
-_NO_NUMBERS = np.zeros(0, np.int64)
-
-
-def _no_numbers() -> I64:
-    return _NO_NUMBERS
 
 
 @dataclass(slots=True)
@@ -27,8 +21,8 @@ class InputBatch:
 
     keys: Bytes = field(default_factory=no_texts)
     masks: list[int] = field(default_factory=list)
-    key: I64 = field(default_factory=_no_numbers)
-    mask: I64 = field(default_factory=_no_numbers)
+    key: I64 = field(default_factory=no_numbers)
+    mask: I64 = field(default_factory=no_numbers)
     events: EventTable = field(default_factory=EventTable.empty)
 
     @classmethod
@@ -73,7 +67,7 @@ def batches_together(parts: Sequence[InputBatch]) -> InputBatch:
         return parts[0]
     keys = no_texts()
     masks: dict[int, int] = {}
-    key, mask = [_no_numbers()], [_no_numbers()]
+    key, mask = [no_numbers()], [no_numbers()]
     for part in parts:
         keys, key_numbers = with_more(keys, part.keys)
         mask_numbers = [masks.setdefault(each, len(masks)) for each in part.masks]

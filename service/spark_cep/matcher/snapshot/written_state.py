@@ -12,7 +12,7 @@ import numpy as np
 
 from spark_cep.columns.compilation import I64, NONE
 from spark_cep.columns.packed_columns import PackedColumn, blocks
-from spark_cep.columns.vectors import Rows
+from spark_cep.columns.vectors import Rows, no_numbers
 from spark_cep.matcher.engine import Remembered
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.snapshot.columns import event_columns, inverse, starts_of
@@ -24,8 +24,6 @@ from spark_cep.matcher.snapshot.tables import (
     STATE,
     TABLES,
 )
-
-_NO_NUMBERS = np.zeros(0, np.int64)
 
 
 class _Rows(NamedTuple):
@@ -40,7 +38,7 @@ class _Rows(NamedTuple):
     def of(cls, keys: I64, count: int) -> _Rows:
         """Rows of these of ``count`` keys."""
         if not len(keys):
-            return cls(slice(None), np.zeros(count, np.int64), _NO_NUMBERS)
+            return cls(slice(None), np.zeros(count, np.int64), no_numbers())
         counts = np.bincount(keys, minlength=count)
         first = starts_of(counts)[keys]
         if (keys[1:] >= keys[:-1]).all():
@@ -102,10 +100,10 @@ def _columns(
         if of == engine
     ]
     if not any(len(values) for *_, values in of_engine):
-        nothing = _Rows.of(_NO_NUMBERS, len(rank))
+        nothing = _Rows.of(no_numbers(), len(rank))
         rows |= {number: nothing for number, *_ in of_engine}
         return [
-            PackedColumn(number, _NO_NUMBERS)
+            PackedColumn(number, no_numbers())
             for number, table, _ in of_engine
             for _ in table.columns
         ]
@@ -121,7 +119,7 @@ def _columns(
         for name in table.columns:
             values = whole[name]
             if not len(values):
-                columns.append(PackedColumn(number, _NO_NUMBERS))
+                columns.append(PackedColumn(number, no_numbers()))
                 continue
             values = values[rows[number].order]
             if name in table.events:

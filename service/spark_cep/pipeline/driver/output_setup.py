@@ -68,14 +68,20 @@ def in_avro(settings: Settings) -> list[str]:
 def check_output_schemas(settings: Settings, registry: Registry) -> None:
     """Ask the registry for the schemas of results without registering any. Raises what a start
     would: RegistryUnavailableError, and where they are not to be registered, RegistryError."""
-    given = settings.registry
     for kind in in_avro(settings):
-        topic: str = getattr(settings.outputs.topics, kind)
-        if given is not None and not given.auto_register:
-            registry.lookup(f"{topic}-value", schema_text(_CONTRACTS[kind]))
-        else:
+        if _registers(settings):
             with suppress(SchemaNotFoundError):
-                registry.ids(f"{topic}-value")
+                registry.ids(_subject(settings, kind))
+        else:
+            registry.lookup(_subject(settings, kind), schema_text(_CONTRACTS[kind]))
+
+
+def _registers(settings: Settings) -> bool:
+    return settings.registry is None or settings.registry.auto_register
+
+
+def _subject(settings: Settings, kind: str) -> str:
+    return f"{getattr(settings.outputs.topics, kind)}-value"
 
 
 def _result_encoder(settings: Settings, registry: Registry | None) -> ResultEncoder:
@@ -86,10 +92,8 @@ def _result_encoder(settings: Settings, registry: Registry | None) -> ResultEnco
         if kind not in kinds:
             return _NO_SCHEMA
         assert registry is not None
-        given = settings.registry
-        ask = registry.lookup if given and not given.auto_register else registry.register
-        topic: str = getattr(settings.outputs.topics, kind)
-        return ask(f"{topic}-value", schema_text(contract))
+        ask = registry.register if _registers(settings) else registry.lookup
+        return ask(_subject(settings, kind), schema_text(contract))
 
     ids = {contract: schema_id(kind, contract) for kind, contract in _CONTRACTS.items()}
     avro = AvroResults(ids["match"], ids["timeout"], ids["dead-letter"], ids["match-row"])

@@ -135,10 +135,7 @@ class View:
 
     def folded(self, fold: RowFold, end: int) -> Any:
         """The fold over the rows before place ``end``."""
-        known = {} if self.remembered is None else self.remembered.folds
-        running = known.get(fold.number)
-        if running is None or running.end > end:
-            running = known[fold.number] = Running(fold.start())
+        running = self.running(fold, end)
         at_row = replace(self)
         for at in range(running.end, end):
             if self.labels[at] in fold.of:
@@ -146,6 +143,14 @@ class View:
                 running.folded = fold.add(running.folded, at_row)
             running.end = at + 1
         return running.folded
+
+    def running(self, fold: RowFold, end: int) -> Running:
+        """The fold as far as it is remembered, up to place ``end`` at most."""
+        known = {} if self.remembered is None else self.remembered.folds
+        running = known.get(fold.number)
+        if running is None or running.end > end:
+            running = known[fold.number] = Running(fold.start())
+        return running
 
     def place_of(self, rows: RowFold, offset: int, end: int, *, forward: bool) -> int | None:
         """The place of a row of some variables, counted from the first or the last of those up to

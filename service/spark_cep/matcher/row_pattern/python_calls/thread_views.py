@@ -21,7 +21,6 @@ from spark_cep.matcher.row_pattern.loops.thread_loop import path_back
 from spark_cep.matcher.row_pattern.python_calls.evaluation import (
     MeasureResults,
     RowFold,
-    Running,
     View,
 )
 from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows
@@ -194,10 +193,7 @@ class MatchView(View):
 
     def folded(self, fold: RowFold, end: int) -> Any:
         """The fold over the rows before place ``end``."""
-        known = self.remembered.folds
-        running = known.get(fold.number)
-        if running is None or running.end > end:
-            running = known[fold.number] = Running(fold.start())
+        running = self.running(fold, end)
         if fold.add_all is None or end - running.end <= _ONE_BY_ONE:
             return View.folded(self, fold, end)
         labels = np.array(self.labels[running.end : end], np.int64)

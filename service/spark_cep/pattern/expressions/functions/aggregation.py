@@ -7,6 +7,7 @@ All but ``COUNT(step.*)``, FIRST and LAST skip NULLs.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -53,12 +54,12 @@ class Accumulator(Protocol):
         ...
 
 
-class _Copied:
+class _Copied(ABC):
     """An accumulator whose values are replaced, not changed."""
 
+    @abstractmethod
     def add(self, value: Any) -> None:
         """See :class:`Accumulator`."""
-        raise NotImplementedError
 
     def extend(self, values: Sequence[Any]) -> None:
         for value in values:

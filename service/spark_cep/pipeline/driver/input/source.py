@@ -140,26 +140,29 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last_control: dict[str, Any] | None = None
 
     @cached_property
+    def _given(self) -> _Planning:
+        given: _Planning = unpickled(self._planning)
+        return given
+
+    @cached_property
     def _planned(self) -> tuple[InputOffsets, DriverFiles, Ends | None]:
         # Tasks do without.
         from spark_cep.pipeline.driver.input.offsets import InputOffsets
 
-        settings, files, start = unpickled(self._planning)
+        settings, files, start = self._given
         return InputOffsets(settings), files, start
 
     @cached_property
     def _pacing(self) -> Pacing:
         from spark_cep.pipeline.driver.input.pacing import Pacing
 
-        settings: Settings = unpickled(self._planning)[0]
-        return Pacing(settings.trigger.latency / 1000)
+        return Pacing(self._given[0].trigger.latency / 1000)
 
     @cached_property
     def _arrivals(self) -> Arrivals:
         from spark_cep.pipeline.driver.input.arrivals import Arrivals
 
-        settings: Settings = unpickled(self._planning)[0]
-        return Arrivals(settings.reader_config())
+        return Arrivals(self._given[0].reader_config())
 
     @property
     def _most_records(self) -> int | None:
