@@ -15,14 +15,17 @@ from spark_cep.config import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / "faq.md", DOCS / "comparison.md", *sorted((DOCS / "coming-from").glob("*.md"))]
-_COMMAND = re.compile(r"^(?:SPARK_CEP__\S+ )?spark-cep (.+)$|`spark-cep ([^`]+)`", re.MULTILINE)
+_CODE = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^(?:SPARK_CEP__\S+ )?spark-cep (.+)$", re.MULTILINE)
+_INLINE = re.compile(r"(?<!`)`spark-cep ([^`]+)`")
 _SETTING = re.compile(r"`([a-z_]+)\.([a-z_]+)(?:: [^`]*)?`")
 
 
 def _commands(page: Path) -> list[str]:
-    """The commands, without programs before and after them, and without comments."""
-    text = page.read_text("utf-8").replace("&& ", "\n")
-    return [" ".join((line or inline).split()) for line, inline in _COMMAND.findall(text)]
+    """Return the commands, without programs before and after them."""
+    text = page.read_text("utf-8")
+    code = "\n".join(_CODE.findall(text)).replace("&& ", "\n")
+    return [" ".join(each.split()) for each in _COMMAND.findall(code) + _INLINE.findall(text)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -15,8 +15,10 @@ from tests.kafka_access import KafkaAccess, Sent
 pytestmark = pytest.mark.kafka
 
 TOPIC = "arrivals.records"
-#: Longer than anything here takes.
-_LONG = 20.0
+#: Longer than anything here takes, on a busy machine too.
+_LONG = 60.0
+#: Less than that, and more than a busy machine takes.
+_SOON = _LONG / 3
 
 
 def never() -> bool:
@@ -77,28 +79,28 @@ def waiting(kafka: KafkaAccess) -> Iterator[Waiting]:
 
 def test_it_waits_as_long_as_it_is_told(waiting: Waiting) -> None:
     """When nothing comes."""
-    assert 0.3 <= waiting.seconds(0.3) < 2
+    assert 0.3 <= waiting.seconds(0.3) < _SOON
 
 
 def test_a_record_ends_the_waiting(waiting: Waiting) -> None:
     """Of any partition, one after the other."""
     for partition in (0, 1, 1, 0):
-        assert 0.3 <= waiting.seconds(_LONG, lambda at=partition: waiting.send(at)) < 5  # type: ignore[misc]
+        assert 0.3 <= waiting.seconds(_LONG, lambda at=partition: waiting.send(at)) < _SOON  # type: ignore[misc]
 
 
 def test_a_record_that_is_there_ends_it_at_once(waiting: Waiting) -> None:
     """One that came after Kafka had been asked for the ends, also after a rest."""
     waiting.send(0)
-    assert waiting.seconds(_LONG, known=False) < 5
+    assert waiting.seconds(_LONG, known=False) < _SOON
     waiting.rest()
-    assert waiting.seconds(_LONG, known=False) < 5
-    assert 0.3 <= waiting.seconds(0.3) < 2
+    assert waiting.seconds(_LONG, known=False) < _SOON
+    assert 0.3 <= waiting.seconds(0.3) < _SOON
 
 
 def test_something_else_ends_it(waiting: Waiting) -> None:
     """As a change of what the driver tells."""
     until = time.monotonic() + 0.3
-    assert 0.3 <= waiting.until(lambda: time.monotonic() >= until) < 2
+    assert 0.3 <= waiting.until(lambda: time.monotonic() >= until) < _SOON
 
 
 def test_without_a_broker_it_waits(kafka: KafkaAccess) -> None:
@@ -107,5 +109,5 @@ def test_without_a_broker_it_waits(kafka: KafkaAccess) -> None:
     began = time.monotonic()
     spent = time.process_time()
     arrivals.wait({(TOPIC, 0): 0}, 1.0, never)
-    assert 1.0 <= time.monotonic() - began < 5
+    assert 1.0 <= time.monotonic() - began < _SOON
     assert time.process_time() - spent < 0.5, "and does not spin"
