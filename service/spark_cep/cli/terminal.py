@@ -120,7 +120,7 @@ def compilation_shown() -> Iterator[None]:
         yield
         return
     text = (
-        "compiling for this machine, which it does once and which takes up to two minutes;"
+        "compiling for this machine, which it does once and which takes up to three minutes;"
         " `spark-cep prepare` does it beforehand"
     )
     with compilation_noticed(

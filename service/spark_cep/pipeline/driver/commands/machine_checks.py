@@ -123,6 +123,6 @@ def compiled_code() -> str:
     if stopped:
         raise Doubt(
             "not all of it is there for this processor and version: the first start takes up to"
-            " two minutes longer; run `spark-cep prepare` before"
+            " three minutes longer; run `spark-cep prepare` first"
         )
     return f"there, for {os.uname().machine}"

@@ -24,7 +24,6 @@ from spark_cep.pipeline.wire.control import Partition
 _GROUP: Final = "spark-cep-tail"
 _LOOK_EVERY_SECONDS: Final = 5.0
 _MOST_AT_ONCE: Final = 500
-_ANSWER_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
