@@ -82,7 +82,7 @@ test-rest: setup ## Run the tests that need Java, Spark or Kafka
 
 # Tests of the whole job that wait for limits and time-outs, and those that the other half takes.
 WAITING := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages how_a_run_ends command_stop)
-BALANCE := $(patsubst %,tests/e2e/test_%.py,cluster rights secrets security state_faults state_report)
+BALANCE := $(patsubst %,tests/e2e/test_%.py,cluster operations_page rights secrets security state_faults state_report)
 NEITHER := not unit and not slow
 
 test-e2e: setup
