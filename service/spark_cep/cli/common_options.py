@@ -17,7 +17,7 @@ _Quiet = Annotated[
     typer.Option(
         "--quiet",
         "-q",
-        help="Only results, warnings and errors: no notes, no progress.",
+        help="Print only results, warnings and errors, no notes and no progress.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -26,7 +26,7 @@ _Verbose = Annotated[
     typer.Option(
         "--verbose",
         "-v",
-        help="Say more: debug lines in logs, errors with their traceback.",
+        help="Also print debug messages and the tracebacks of errors.",
         rich_help_panel=_PANEL,
     ),
 ]

@@ -13,11 +13,12 @@ Host = Annotated[
     str,
     typer.Option(
         "--host",
-        help="Listen at this address; others than this machine's own let its network use the page.",
+        help="Address to listen on; any other than 127.0.0.1 lets the network use the page.",
     ),
 ]
 Port = Annotated[
-    int, typer.Option("--port", "-p", min=0, max=65_535, help="Listen at this port; 0: any.")
+    int,
+    typer.Option("--port", "-p", min=0, max=65_535, help="Port to listen on; 0 for any free port."),
 ]
 OpenBrowser = Annotated[
     bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")

@@ -152,7 +152,7 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "c.sql").write_text("SELECT", "utf-8")
     result = fmt("--check", tmp_path)
     assert result.exit_code == 1
-    assert result.stderr == f"{untidy}: is not in its form\n"
+    assert result.stderr == f"{untidy}: would be reformatted\n"
     assert untidy.read_text("utf-8") == UNTIDY
     result = fmt("--diff", "--check", untidy)
     assert "-id:   r     # the id\n+id: r       # the id\n" in result.stdout

@@ -21,8 +21,8 @@ def check(
     rules: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Rule files, folders of them, or - for the standard input; default: where the"
-            " settings have rules from.",
+            help="Rule files, folders of rule files, or - for standard input; default: the rules"
+            " of the settings.",
             allow_dash=True,
         ),
     ] = None,
@@ -31,7 +31,7 @@ def check(
         typer.Option(
             "--config",
             "-c",
-            help="Check against the schemas that these settings read.",
+            help="Check against the schemas of the inputs in these settings.",
             dir_okay=False,
         ),
     ] = None,
@@ -45,17 +45,18 @@ def check(
             dir_okay=False,
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors, too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Write what is meant without doubt into the rule files.")
+        bool, typer.Option("--fix", help="Apply fixes that are unambiguous to the rule files.")
     ] = False,
     form: Annotated[
-        CheckForm, typer.Option("--format", "-f", help="For people or for programs.")
+        CheckForm, typer.Option("--format", "-f", help="Output format.")
     ] = CheckForm.TEXT,
 ) -> None:
-    """Check rules, with --schema or --config also against event schemas. Needs neither Spark nor
-    Kafka. --config needs the registry; it warns where Kafka does not answer, refuses the login or
-    has no such input topic, and the exit code stays that of the rules."""
+    """Check rules, with --schema or --config also against the schemas of the events. Neither Spark
+    nor Kafka is required. --config requires the registry. With --config, a warning is printed if
+    Kafka does not answer, refuses the login or lacks an input topic; it does not change the exit
+    code."""
     from spark_cep.cli.authoring import check_forms
     from spark_cep.cli.authoring.checking import STANDARD_INPUT, check_rules
     from spark_cep.cli.authoring.fixing import fix_files

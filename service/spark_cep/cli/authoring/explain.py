@@ -14,18 +14,23 @@ from spark_cep.cli.terminal import out, print_warnings
 
 def explain(
     rules: Annotated[
-        Path, typer.Argument(metavar="RULE", help="A rule file, or a folder of them.")
+        Path, typer.Argument(metavar="RULE", help="A rule file, or a folder of rule files.")
     ],
     chosen: Annotated[
         list[str] | None,
         typer.Option("--rule", "-r", metavar="ID", help="Explain this rule; default: all."),
     ] = None,
     form: Annotated[
-        RuleForm, typer.Option("--format", "-f", help="In words, drawn, or the plan's own text.")
+        RuleForm,
+        typer.Option(
+            "--format", "-f", help="Output format: text, a drawing, or the compiled plan."
+        ),
     ] = RuleForm.TEXT,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write to this file.", dir_okay=False),
+        typer.Option(
+            "--output", "-o", help="File to write to; default: standard output.", dir_okay=False
+        ),
     ] = None,
     schema: Annotated[
         list[Path] | None,
@@ -38,8 +43,8 @@ def explain(
         ),
     ] = None,
 ) -> None:
-    """Show what rules do: steps, states and edges, where conditions are evaluated, what bounds the
-    state. Needs neither Spark nor Kafka."""
+    """Show what rules do: steps, states and edges, where conditions are evaluated, and what bounds
+    the state. Neither Spark nor Kafka is required."""
     from spark_cep.cli.authoring import explaining
 
     explained = explaining.rules_to_explain(rules, chosen or [], schema or [])

@@ -17,7 +17,7 @@ from spark_cep.errors import ConfigurationError, Problem, RuleSetError, printabl
 _STANDARD_INPUT: Final = Path("-")
 _SUFFIXES: Final = (".yaml", ".yml")
 NOT_FORMATTED: Final = 1
-"""The exit code where --check finds a file that is not in its form."""
+"""The exit code if --check finds a file that would be reformatted."""
 
 
 def fmt(
@@ -25,19 +25,22 @@ def fmt(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Rule files in YAML, folders of them, or - for the standard input.",
+            help="YAML rule files, folders of them, or - for standard input.",
             allow_dash=True,
         ),
     ],
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit code 1 where something would be.")
+        bool,
+        typer.Option(
+            "--check", help="Write nothing; exit with code 1 if a file would be reformatted."
+        ),
     ] = False,
     diff: Annotated[
-        bool, typer.Option("--diff", help="Show what changes, as a unified diff.")
+        bool, typer.Option("--diff", help="Show the changes as a unified diff.")
     ] = False,
 ) -> None:
-    """Write rules in YAML in one form: order of keys, indentation, blanks, empty lines. Comments,
-    quotes and words stay as they are, and so does what the rules do."""
+    """Format YAML rules: order of keys, indentation, spaces and blank lines. Comments and quotes
+    are kept, and the rules' meaning does not change."""
     from spark_cep.cli.authoring.formatting import formatted
 
     changed: list[str] = []
@@ -61,9 +64,9 @@ def fmt(
             save(shown, path)
     for name in changed:
         if check:
-            err.print(f"{printable(name)}: is not in its form", markup=False)
+            err.print(f"{printable(name)}: would be reformatted", markup=False)
         elif name != "<stdin>":
-            note(f"{name}: written again")
+            note(f"{name}: reformatted")
     if problems:
         raise RuleSetError(problems)
     if check and changed:

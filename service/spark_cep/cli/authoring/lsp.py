@@ -20,7 +20,8 @@ def lsp(
             "--schema",
             "-s",
             help="Schema files of the events, or folders of them: Avro (.avsc), JSON Schema, or"
-            " Protobuf (FILE.proto, FILE.proto:MESSAGE); default: those beside a rule.",
+            " Protobuf (FILE.proto, FILE.proto:MESSAGE); default: the schema files beside a"
+            " rule.",
         ),
     ] = None,
     config: Annotated[
@@ -28,14 +29,14 @@ def lsp(
         typer.Option(
             "--config",
             "-c",
-            help="The events are those that these settings read; needs the registry.",
+            help="Take the schemas of the inputs in these settings; requires the registry.",
             dir_okay=False,
         ),
     ] = None,
     _stdio: Annotated[bool, typer.Option("--stdio", hidden=True)] = False,
 ) -> None:
-    """Serve an editor: problems as one types, completion, explanations, over the standard input and
-    output. Needs the extra `lsp`."""
+    """Run the language server for an editor, over standard input and output: problems while typing,
+    completion and explanations. Requires the extra `lsp`."""
     with needs_extra("lsp", "the language server"):
         from spark_cep.language_server.server import rule_server
     rule_server(_types_of_config, schema or [], config).start_io()

@@ -25,16 +25,16 @@ def state(
     config: ConfigFile,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+        typer.Option("--checkpoint", help="Use this checkpoint instead of that of the settings."),
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", "-k", help="Show the partial matches of this key too."),
+        typer.Option("--key", "-k", help="Also show the partial matches of this key."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Show what a checkpoint holds: rules, keys, partial matches, bytes, deadlines, the clock.
-    Read-only: no job is started, and one may be running."""
+    """Show the contents of a checkpoint: rules, keys, partial matches, bytes, deadlines and clock.
+    Read-only; the job may be running."""
     from spark_cep.cli.job import state_text
     from spark_cep.pipeline.driver.commands.state_report import read_state
 
@@ -51,20 +51,22 @@ def state(
 def dead_letters(
     config: ConfigFile,
     most: Annotated[
-        int, typer.Option("--last", "-n", min=1, max=1_000, help="Show so many, the newest.")
+        int,
+        typer.Option("--last", "-n", min=1, max=1_000, help="Show at most this many, the newest."),
     ] = 20,
     reason: Annotated[
-        Reason | None, typer.Option("--reason", help="Only those for this reason.")
+        Reason | None, typer.Option("--reason", help="Show only dead letters with this reason.")
     ] = None,
     rule: Annotated[
-        str | None, typer.Option("--rule", "-r", metavar="ID", help="Only those of this rule.")
+        str | None,
+        typer.Option("--rule", "-r", metavar="ID", help="Show only dead letters of this rule."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a line, with all bytes.")
+        bool, typer.Option("--json", help="Print one JSON object per line, with the whole record.")
     ] = False,
 ) -> None:
-    """Show the newest dead letters: reason, coordinates, rule and the record's first bytes. Reads
-    the topic and commits nothing; the job may be running."""
+    """Show the newest dead letters: reason, coordinates, rule, and the first bytes of the record.
+    Read-only; the job may be running."""
     from spark_cep.cli.job import dead_letters_text
     from spark_cep.pipeline.driver.commands.dead_letter_topic import Letter, newest_letters
 
@@ -92,7 +94,7 @@ def rescale(
     partitions: Annotated[
         int,
         typer.Option(
-            "--partitions", "-n", help="State partitions from now on, at most state.key_groups."
+            "--partitions", "-n", help="New number of state partitions, at most state.key_groups."
         ),
     ],
 ) -> None:
@@ -120,20 +122,20 @@ def reset_clock(
     config: ConfigFile,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", help="This checkpoint instead of the settings' own."),
+        typer.Option("--checkpoint", help="Use this checkpoint instead of that of the settings."),
     ] = None,
     to: Annotated[
         str | None,
         typer.Option(
             "--to",
             metavar="TIME",
-            help="The new watermark, a date and time with its zone; default: by the time of the"
-            " last batch.",
+            help="The new watermark, a date and time with a time zone; default: derived from the"
+            " time of the last batch.",
         ),
     ] = None,
 ) -> None:
-    """Set the clock of a stopped job back, after events with times in the future have moved it. The
-    next start does it, before it reads anything."""
+    """Set back the event-time clock of a stopped job, after events with times in the future have
+    advanced it. The next start applies it before it reads any record."""
     from spark_cep.cli.job import resetting
     from spark_cep.pipeline.driver.commands import reset_clock as command
 

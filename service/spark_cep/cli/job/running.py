@@ -58,8 +58,8 @@ def run(
             "--input",
             "-i",
             metavar="[INPUT=]FILE|FOLDER",
-            help="Read these files instead, in this process, and show the results: Kafka, Spark and"
-            " the registry are not needed, nothing is written.",
+            help="Read these files instead, in this process, and show the results. Kafka, Spark"
+            " and the registry are not required; nothing is written.",
             rich_help_panel=_OVER_FILES,
         ),
     ] = None,
@@ -68,7 +68,7 @@ def run(
         typer.Option(
             "--rules",
             "-r",
-            help="A rule file, or a folder of them; default: those of --config.",
+            help="A rule file, or a folder of rule files; default: the rules of --config.",
             rich_help_panel=_OVER_FILES,
         ),
     ] = None,
@@ -76,11 +76,11 @@ def run(
     event_time: GivenEventTimes = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="One JSON object a line.", rich_help_panel=_OVER_FILES),
+        typer.Option("--json", help="Print one JSON object per line.", rich_help_panel=_OVER_FILES),
     ] = False,
 ) -> None:
-    """Run the service until SIGTERM or Ctrl-C; a second signal ends it immediately. With --input it
-    runs the rules over files instead, for a first look."""
+    """Run the job until SIGTERM or Ctrl-C; a second signal ends it immediately. With --input, run
+    the rules over files instead, for a first look."""
     if files:
         run_over_files(files, config, rules, schema, event_time, as_json=as_json)
         return

@@ -38,32 +38,41 @@ def tail(
     config: ConfigFile,
     kinds: Annotated[
         list[OutputKind] | None,
-        typer.Option("--kind", help="Only this kind of output; give it again for more."),
+        typer.Option("--kind", help="Show only this kind of output; can be repeated."),
     ] = None,
     rules: Annotated[
         list[str] | None,
         typer.Option(
-            "--rule", "-r", metavar="ID", help="Only results and dead letters of this rule."
+            "--rule",
+            "-r",
+            metavar="ID",
+            help="Show only results and dead letters of this rule; can be repeated.",
         ),
     ] = None,
     key: Annotated[
-        str | None, typer.Option("--key", "-k", help="Only records with this Kafka key.")
+        str | None, typer.Option("--key", "-k", help="Show only records with this Kafka key.")
     ] = None,
     start: Annotated[
         str,
         typer.Option(
             "--from",
             metavar="beginning|now|TIME|DURATION",
-            help="Records written from then on: ISO 8601, UTC; or so long ago, as '10 minutes'.",
+            help="Show records written since then: a time (ISO 8601, UTC), or a duration ago, such"
+            " as '10 minutes'.",
         ),
     ] = "now",
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Wait for more, or end where it ends now.")
+        bool,
+        typer.Option(
+            "--follow/--no-follow", help="Wait for further records, or stop at the present end."
+        ),
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line.")
+    ] = False,
 ) -> None:
-    """Show matches, timeouts, late events and dead letters as they come, decoded. Reads committed
-    records, commits nothing, and ends with Ctrl-C; the job may be running or not."""
+    """Show matches, timeouts, late events and dead letters as they are written, decoded. Only
+    committed records are read. Ctrl-C ends the command. Read-only; the job may be running."""
     from spark_cep.cli.job.tail_text import begin_of, json_line, text_line
     from spark_cep.pipeline.driver.commands.output_stream import output_stream
 

@@ -19,7 +19,7 @@ def watch(
         str | None,
         typer.Option(
             "--url",
-            help="The job's pages, as http://HOST:PORT; default: where the settings have them.",
+            help="URL of the job's pages, http://HOST:PORT; default: that of the settings.",
         ),
     ] = None,
     start: Annotated[
@@ -27,24 +27,26 @@ def watch(
         typer.Option(
             "--from",
             metavar="beginning|now|TIME|DURATION",
-            help="Results written from then on: ISO 8601, UTC; or so long ago, as '10 minutes'.",
+            help="Show results written since then: a time (ISO 8601, UTC), or a duration ago, such"
+            " as '10 minutes'.",
         ),
     ] = "now",
     allow_changes: Annotated[
         bool,
         typer.Option(
             "--allow-changes",
-            help="Whoever reaches the page may add, pause and resume rules, with the rights of this"
-            " command.",
+            help="Let everyone who can open the page add, pause and resume rules, with the"
+            " permissions of this command.",
         ),
     ] = False,
     host: Host = LOOPBACK,
     port: Port = 8766,
     show: OpenBrowser = True,
 ) -> None:
-    """Watch a running job on a local page: records and results as they come, open partial matches
-    on the drawn automaton, throughput, lag and latency. Commits nothing; the checkpoint is read
-    with a Spark of its own, while a page is open."""
+    """Watch a running job on a local web page: records and results as they come, open partial
+    matches on a drawing of the automaton, throughput, lag and latency. Read-only, unless
+    --allow-changes is given. While a page is open, the checkpoint is read with a Spark session of
+    its own."""
     with needs_extra("play", "spark-cep watch"):
         from spark_cep.watch.page.server import serve
     from spark_cep.cli.job.tail_text import begin_of, text_line

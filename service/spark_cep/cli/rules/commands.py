@@ -21,28 +21,30 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(
     name="rules",
-    help="Show the rules of a job: those that run, and the sets that its checkpoint ran under.",
+    help="Show and change the rules of a job.",
     no_args_is_help=True,
 )
 
 Url = Annotated[
     str | None,
     typer.Option(
-        "--url", help="The job's pages, as http://HOST:PORT; default: where the settings have them."
+        "--url", help="URL of the job's pages, http://HOST:PORT; default: that of the settings."
     ),
 ]
 Audit = Annotated[
     bool,
-    typer.Option("--audit", help="From the audit topic, which keeps all sets, not the checkpoint."),
+    typer.Option(
+        "--audit",
+        help="Read the audit topic, which keeps all rule sets, instead of the checkpoint.",
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="As one JSON document.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 @commands.command(name="list")
 def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> None:
-    """Show the rules of the running job, as its page /rules says: id, version, state, since which
-    batch, partial matches; what is rejected, and why; and whether event time stands, or is ahead of
-    the clock."""
+    """Show the rules of the running job: id, version, state, first batch and partial matches;
+    rejected rules with the reason; and whether event time stands still or is ahead of the clock."""
     from spark_cep.cli.rules import text as rules_text
     from spark_cep.watch.pages import pages_of
 
@@ -56,8 +58,8 @@ def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> 
 
 @commands.command()
 def history(config: ConfigFile, audit: Audit = False, as_json: AsJson = False) -> None:
-    """Show the rule sets that the checkpoint ran under: the first batch of each, and which rules
-    came, changed and went. Read-only; the job may be running."""
+    """Show the rule sets of the checkpoint: the first batch of each, and which rules were added,
+    changed and removed. Read-only; the job may be running."""
     from spark_cep.cli.rules import text as rules_text
 
     sets = _sets(config, audit=audit)
@@ -70,13 +72,13 @@ def history(config: ConfigFile, audit: Audit = False, as_json: AsJson = False) -
 @commands.command()
 def show(
     config: ConfigFile,
-    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The id of the rule.")],
     number: Annotated[
-        int | None, typer.Option("--set", "-n", help="In this rule set; default: the newest.")
+        int | None, typer.Option("--set", "-n", help="Number of the rule set; default: the newest.")
     ] = None,
     audit: Audit = False,
 ) -> None:
-    """Show the canonical text of a rule, as a rule set of the checkpoint has it."""
+    """Show the canonical text of a rule in a rule set of the checkpoint."""
     sets = _sets(config, audit=audit)
     chosen = sets[-1] if number is None else _numbered(sets, number)
     loaded = chosen.rules.by_id.get(rule)
@@ -90,28 +92,38 @@ def diff(
     before: Annotated[
         str | None,
         typer.Argument(
-            metavar="[A]", help="A rule set of the checkpoint, or rules; default: the set before B."
+            metavar="[A]",
+            help="Number of a rule set of the checkpoint, or a file or folder of rules; default:"
+            " the rule set before B.",
         ),
     ] = None,
     after: Annotated[
         str | None,
         typer.Argument(
-            metavar="[B]", help="A rule set of the checkpoint, or rules; default: the newest set."
+            metavar="[B]",
+            help="Number of a rule set of the checkpoint, or a file or folder of rules; default:"
+            " the newest rule set.",
         ),
     ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", "-c", help="The settings, a YAML file; for rule sets.", dir_okay=False
+            "--config",
+            "-c",
+            help="The settings, a YAML file; required for rule sets.",
+            dir_okay=False,
         ),
     ] = None,
     audit: Audit = False,
     words: Annotated[
-        bool, typer.Option("--words", "-w", help="In words: what the change does to results.")
+        bool,
+        typer.Option(
+            "--words", "-w", help="Describe in words what the change does to the results."
+        ),
     ] = False,
 ) -> None:
-    """Show what differs between two rule sets of the checkpoint, or between rule files or folders:
-    as a unified diff of the rules' canonical texts, or in words."""
+    """Show the differences between two rule sets of the checkpoint, or between rule files or
+    folders: as a unified diff of the canonical texts, or in words."""
     from spark_cep.cli.rules import text as rules_text
 
     sets = [] if config is None else _sets(config, audit=audit)
@@ -131,20 +143,20 @@ def diff(
 @commands.command()
 def wait(
     config: ConfigFile,
-    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The id of the rule.")],
     version: Annotated[
-        int | None, typer.Option("--version", "-V", help="This version of it; default: any.")
+        int | None, typer.Option("--version", "-V", help="Wait for this version; default: any.")
     ] = None,
     gone: Annotated[
-        bool, typer.Option("--gone", help="Until it is disabled or no longer there.")
+        bool, typer.Option("--gone", help="Wait until the rule is disabled or removed.")
     ] = False,
     timeout: Annotated[
-        str, typer.Option("--timeout", "-t", metavar="DURATION", help="Wait so long at most.")
+        str, typer.Option("--timeout", "-t", metavar="DURATION", help="Maximum time to wait.")
     ] = "1 minute",
     url: Url = None,
 ) -> None:
-    """Wait until the running job has begun a rule, or with --gone no longer has it. Fails at the
-    time-out, and as soon as the rule is rejected."""
+    """Wait until the running job has started a rule, or, with --gone, has removed it. Fails at the
+    timeout, or as soon as the rule is rejected."""
     from spark_cep.cli.rules.wait import Wanted, wait_for
     from spark_cep.watch.pages import pages_of
 
@@ -161,26 +173,30 @@ def wait(
         sys.exit(ExitCode.RULES if end.rejected else ExitCode.JOB_FAILED)
 
 
-Reason = Annotated[str, typer.Option("--reason", "-r", help="Why; for people.")]
-By = Annotated[str, typer.Option("--by", help="Who decides it; default: the name of this login.")]
+Reason = Annotated[str, typer.Option("--reason", "-r", help="Reason, for other people.")]
+By = Annotated[
+    str, typer.Option("--by", help="Name of the person who decides; default: the current user.")
+]
 
 
 @commands.command()
 def pause(
     config: ConfigFile,
-    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The id of the rule.")],
     version: Annotated[
         int | None,
-        typer.Option("--version", "-V", min=1, help="This version alone; default: every one."),
+        typer.Option(
+            "--version", "-V", min=1, help="Pause only this version; default: all versions."
+        ),
     ] = None,
     reason: Reason = "",
     by: By = "",
     even_unknown: Annotated[
-        bool, typer.Option("--even-unknown", help="Also a rule that the job does not have yet.")
+        bool, typer.Option("--even-unknown", help="Allow a rule that the job does not have yet.")
     ] = False,
 ) -> None:
-    """Pause a rule: from the next batch on it takes no part, its partial matches end, and so it
-    stays, over restarts and new versions, until it is resumed."""
+    """Pause a rule from the next batch on. Its partial matches end. It stays paused, through
+    restarts and new versions, until it is resumed."""
     from spark_cep.watch import overrides as rules_overrides
 
     settings = load(config)
@@ -192,11 +208,11 @@ def pause(
 @commands.command()
 def resume(
     config: ConfigFile,
-    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The id of the rule.")],
     by: By = "",
 ) -> None:
-    """Resume a rule that was paused, also by the circuit breaker: it starts empty with the next
-    batch."""
+    """Resume a rule that was paused by a person or by the circuit breaker. It starts with the next
+    batch, without partial matches."""
     from spark_cep.watch import overrides as rules_overrides
 
     typer.echo(rules_overrides.resume(load(config), rule, by))
@@ -205,19 +221,19 @@ def resume(
 @commands.command()
 def rollback(
     config: ConfigFile,
-    rule: Annotated[str, typer.Argument(metavar="ID", help="The rule.")],
+    rule: Annotated[str, typer.Argument(metavar="ID", help="The id of the rule.")],
     to: Annotated[
         int | None,
-        typer.Option("--to", min=1, help="This version; default: the one that ran before."),
+        typer.Option("--to", min=1, help="Version to run; default: the previous one."),
     ] = None,
     undo: Annotated[
-        bool, typer.Option("--undo", help="Follow the source of the rule again.")
+        bool, typer.Option("--undo", help="End the rollback: follow the source of the rule again.")
     ] = False,
     by: By = "",
     audit: Audit = False,
 ) -> None:
-    """Run an older version of a rule in place of its newest one, until the source has a newer one
-    still. The text is that which ran."""
+    """Run an older version of a rule instead of its newest one, with the text that ran then, until
+    the source has a still newer version."""
     from spark_cep.watch import overrides as rules_overrides
 
     settings = load(config)

@@ -17,7 +17,7 @@ from spark_cep.errors import ConfigurationError, printable
 
 commands = typer.Typer(
     name="config",
-    help="Show the settings of a job and where each was given, or check them.",
+    help="Show or check the settings of a job.",
     no_args_is_help=True,
 )
 _MOST_OF_VALUE = 40
@@ -29,15 +29,15 @@ def show(
     config: ConfigFile,
     wanted: Annotated[
         str | None,
-        typer.Argument(metavar="[SETTING]", help="This setting or section; default: all."),
+        typer.Argument(metavar="[SETTING]", help="Setting or section to show; default: all."),
     ] = None,
     given: Annotated[
-        bool, typer.Option("--given", "-g", help="Without those that have their defaults.")
+        bool, typer.Option("--given", "-g", help="Leave out settings that have their defaults.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Show every setting with its value and where it was given: line of the file, environment
-    variable or default. Secrets are masked. Nothing is connected to."""
+    """Show each setting with its value and its origin: line of the file, environment variable, or
+    default. Secrets are masked. Neither Kafka nor the registry is contacted."""
     from spark_cep.cli.setup.shown_settings import shown_settings
     from spark_cep.config import load_with_origins
 
@@ -72,11 +72,12 @@ def show(
 def check(
     config: ConfigFile,
     form: Annotated[
-        CheckForm, typer.Option("--format", "-f", help="For people or for programs.")
+        CheckForm, typer.Option("--format", "-f", help="Output format.")
     ] = CheckForm.TEXT,
 ) -> None:
-    """Check the settings alone: every mistake at once, with file and line or variable. Nothing is
-    connected to; `spark-cep doctor` does that."""
+    """Check the settings, and report all mistakes at once, each with its file and line or its
+    environment variable. Neither Kafka nor the registry is contacted; `spark-cep doctor` does
+    that."""
     from spark_cep.cli.authoring import check_forms
     from spark_cep.cli.authoring.checking import CheckReport
     from spark_cep.config import load_with_origins, waits_of

@@ -22,12 +22,12 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 
 def doctor(
     config: ConfigFile,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Try everything that a start needs, and tell all that is wrong and what to do: Python, Java,
-    memory, compiled code, brokers, logins, topics, rights, clock, registry, schemas, rules,
-    checkpoint and disk. Of Kafka one transactional id is used, PREFIX-doctor; else nothing is
-    written, and the job may be running. The exit code is that of the first failure."""
+    """Check everything that a job needs to start, and report each problem with its remedy: Python,
+    Java, memory, compiled code, brokers, credentials, topics, permissions, clock, registry,
+    schemas, rules, checkpoint and disk. The job may be running. Nothing is written; one
+    transactional id, PREFIX-doctor, is used. The exit code is that of the first failure."""
     from spark_cep.pipeline.driver.commands.doctor import examine
 
     failed: list[Tried] = []

@@ -31,7 +31,8 @@ _REGISTRY: Final = "http://localhost:8081"
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(help="Where to write; made if it is not there.", file_okay=False)
+        Path,
+        typer.Argument(help="Folder to write to; created if it does not exist.", file_okay=False),
     ] = Path(),
     files: Annotated[
         list[str] | None,
@@ -39,30 +40,35 @@ def init(
             "--input",
             "-i",
             metavar="FILE|FOLDER",
-            help="Events to look at: JSON lines, CSV, Parquet or Avro container files. Default:"
-            f" a few logins, which are written as {_OWN_EVENTS}.",
+            help="Files with example events: JSON lines, CSV, Parquet or Avro container files."
+            f" Default: some logins, which are written to {_OWN_EVENTS}.",
         ),
     ] = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", "-t", help="Look at this topic of Kafka instead.")
+        str | None,
+        typer.Option("--topic", "-t", help="Take example events from this Kafka topic instead."),
     ] = None,
     servers: Annotated[
-        str, typer.Option("--bootstrap-servers", "-b", help="Kafka, for the settings.")
+        str,
+        typer.Option(
+            "--bootstrap-servers", "-b", help="Bootstrap servers of Kafka, for the settings."
+        ),
     ] = _SERVERS,
     registry: Annotated[
         str | None,
         typer.Option(
             "--registry",
             metavar="URL",
-            help=f"The schema registry. Default: none for JSON, else {_REGISTRY}.",
+            help=f"URL of the schema registry; default: none for JSON, otherwise {_REGISTRY}.",
         ),
     ] = None,
     schema: GivenSchemas = None,
     event_time: GivenEventTimes = None,
 ) -> None:
-    """Write what a job needs: settings, a rule that finds something in the events, its test case,
-    their schema, Kafka for this machine (compose.yaml) and a workflow for CI. No file that is there
-    is touched. A login to Kafka is taken from SPARK_CEP__KAFKA__SECURITY__USERNAME and the like."""
+    """Create the files of a new job: settings, a rule that matches example events, its test case,
+    the schema of the events, a compose.yaml that starts Kafka on this machine, and a workflow for
+    CI. Existing files are never overwritten. Credentials for Kafka are read from environment
+    variables such as SPARK_CEP__KAFKA__SECURITY__USERNAME."""
     from spark_cep.cli.setup.first_rule import first_rule
     from spark_cep.cli.setup.project import CONFIG, RULE, KafkaPlace, schema_file, write_files
     from spark_cep.cli.setup.sample import sample_of_files

@@ -6,7 +6,7 @@ import typer
 
 
 def prepare() -> None:
-    """Compile the code that this machine runs, once; otherwise the first start or test does it."""
+    """Compile the matcher for this machine, once. Otherwise the first start or test compiles it."""
     from spark_cep.columns.compilation import compilation_noticed
     from spark_cep.pipeline import compiled_code
 

@@ -12,7 +12,7 @@ from spark_cep.cli.saving import save
 from spark_cep.cli.terminal import err
 from spark_cep.errors import ConfigurationError, printable
 
-commands = typer.Typer(name="schema", help="Schemas of events.", no_args_is_help=True)
+commands = typer.Typer(name="schema", help="Infer the schemas of events.", no_args_is_help=True)
 
 #: Records of a topic that are looked at.
 _LOOKED_AT = 1_000
@@ -21,22 +21,32 @@ _LOOKED_AT = 1_000
 @commands.command()
 def infer(
     source: Annotated[
-        str, typer.Argument(metavar="FILE|TOPIC", help="A file of events, or a topic of JSON.")
+        str,
+        typer.Argument(
+            metavar="FILE|TOPIC", help="A file with events, or a topic with JSON records."
+        ),
     ],
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", help="The settings, to read a topic.", dir_okay=False),
+        typer.Option(
+            "--config",
+            "-c",
+            help="The settings, a YAML file; required to read a topic.",
+            dir_okay=False,
+        ),
     ] = None,
     record: Annotated[
         str, typer.Option("--record", help="Name of the record type.", metavar="NAME")
     ] = "Event",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write to this file.", dir_okay=False),
+        typer.Option(
+            "--output", "-o", help="File to write to; default: standard output.", dir_okay=False
+        ),
     ] = None,
 ) -> None:
-    """Write the Avro schema that events seem to have, from their first records (of a topic: from
-    the newest ones). It is a file for `reader_schema.file` of an input, and for --schema."""
+    """Infer the Avro schema of events from the first records of a file, or from the newest records
+    of a topic. Use the result as `reader_schema.file` of an input, or with --schema."""
     from spark_cep.config import load
     from spark_cep.recorded.inference import schema_of_file, schema_of_topic
 

@@ -57,7 +57,9 @@ def backtest(
     rules: Annotated[
         Path | None,
         typer.Option(
-            "--rules", "-r", help="A rule file, or a folder of them; default: those of --config."
+            "--rules",
+            "-r",
+            help="A rule file, or a folder of rule files; default: the rules of --config.",
         ),
     ] = None,
     given: Annotated[
@@ -67,12 +69,14 @@ def backtest(
             "-i",
             metavar="FILE|FOLDER|TOPIC",
             help="Avro container, Parquet, JSON lines or CSV files, folders of them, or a topic of"
-            " --config; INPUT=… where there are several inputs. Default: the topics of --config.",
+            " --config; INPUT=… if there are several inputs. Default: the topics of --config.",
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", help="The job's settings, a YAML file.", dir_okay=False),
+        typer.Option(
+            "--config", "-c", help="The settings of the job, a YAML file.", dir_okay=False
+        ),
     ] = None,
     schema: GivenSchemas = None,
     event_time: GivenEventTimes = None,
@@ -82,37 +86,43 @@ def backtest(
     at_end: AtEnd = TimeAtEnd.WAIT,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write results to this folder.", file_okay=False),
+        typer.Option("--output", "-o", help="Folder to write results to.", file_okay=False),
     ] = None,
     form: Annotated[
-        ResultForm, typer.Option("--format", "-f", help="The form of the files of results.")
+        ResultForm, typer.Option("--format", "-f", help="Format of the result files.")
     ] = ResultForm.JSONL,
-    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     expect: Annotated[
         Path | None,
-        typer.Option("--expect", help="Hold results against this YAML file.", dir_okay=False),
+        typer.Option(
+            "--expect",
+            help="Compare the results with the expectations in this YAML file.",
+            dir_okay=False,
+        ),
     ] = None,
     junit: Annotated[
         Path | None,
-        typer.Option("--junit", help="Write a JUnit file about --expect.", dir_okay=False),
+        typer.Option(
+            "--junit", help="Write the outcome of --expect to this JUnit file.", dir_okay=False
+        ),
     ] = None,
     compare: Annotated[
         Path | None,
         typer.Option(
             "--compare",
             metavar="OTHER_RULES",
-            help="Also run these rules, the new ones, and show what differs.",
+            help="Also run these new rules, and show the differences.",
         ),
     ] = None,
     master: Annotated[
         str | None,
         typer.Option(
-            "--master", help="Run on this Spark master, as local[4]; default: in this process."
+            "--master", help="Run on this Spark master, such as local[4]; default: in this process."
         ),
     ] = None,
 ) -> None:
-    """Run rules over recorded events, with the decoder and matcher of the job. Files need neither
-    Kafka nor the registry. Exit code 1: not as --expect says."""
+    """Run rules over recorded events, with the decoder and matcher of the job. For files neither
+    Kafka nor the registry is required. Exit code 1: the results differ from --expect."""
     from spark_cep.backtest.expectations import Expectations, read_expectations
     from spark_cep.backtest.replay import Replay, run_settings
     from spark_cep.cli.trying import backtest_text

@@ -34,8 +34,8 @@ GivenEventTimes = Annotated[
     typer.Option(
         "--event-time",
         metavar="[INPUT=]COLUMN[:UNIT]",
-        help="Column of the event time, where it is not the only timestamp; unit: millis, micros,"
-        " seconds or iso.",
+        help="Column of the event time; default: the only timestamp column. Unit: millis,"
+        " micros, seconds or iso.",
     ),
 ]
 Start = Annotated[
@@ -43,19 +43,19 @@ Start = Annotated[
     typer.Option(
         "--from",
         metavar="TIME",
-        help="From this time on, ISO 8601, UTC: of files the event time, of topics Kafka's"
-        " timestamp.",
+        help="Read events from this time on (ISO 8601, UTC): by event time in files, by"
+        " Kafka's timestamp in topics.",
     ),
 ]
 Before = Annotated[
-    str | None, typer.Option("--to", metavar="TIME", help="Events before this time.")
+    str | None, typer.Option("--to", metavar="TIME", help="Read events before this time.")
 ]
 Disorder = Annotated[
     str | None,
     typer.Option(
         "--allowed-disorder",
         metavar="DURATION",
-        help="As time.allowed_disorder, which is the default.",
+        help="Allowed disorder; default: time.allowed_disorder.",
     ),
 ]
 
@@ -70,7 +70,8 @@ class TimeAtEnd(Enum):
 AtEnd = Annotated[
     TimeAtEnd,
     typer.Option(
-        "--at-end", help="`wait`: time stands at the last event; `decide`: all deadlines pass."
+        "--at-end",
+        help="After the last event: `wait` leaves matches open, `decide` lets all deadlines pass.",
     ),
 ]
 

@@ -20,9 +20,9 @@ def play(
         list[Path] | None,
         typer.Argument(
             metavar="[FILE...]",
-            help="A rule file, its test cases (NAME.cases.yaml), schemas of Avro (.avsc) or"
-            " Protobuf (FILE.proto, FILE.proto:MESSAGE), or recorded events: Avro, JSON lines, CSV,"
-            " Parquet.",
+            help="A rule file, its test cases (NAME.cases.yaml), schemas (Avro .avsc; Protobuf"
+            " FILE.proto, FILE.proto:MESSAGE), or recorded events (Avro, JSON lines, CSV,"
+            " Parquet).",
             dir_okay=False,
         ),
     ] = None,
@@ -30,8 +30,8 @@ def play(
     port: Port = 8765,
     show: OpenBrowser = True,
 ) -> None:
-    """Try a rule on a local page: an editor, events, the automaton step by step, why-texts, a
-    timeline. Needs neither Spark nor Kafka, and no network."""
+    """Try a rule on a local web page: an editor, events, the automaton step by step, explanations,
+    and a timeline. Neither Spark, Kafka nor a network is required."""
     with needs_extra("play", "spark-cep play"):
         from spark_cep.play.page.server import serve
 

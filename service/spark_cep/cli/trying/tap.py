@@ -13,18 +13,21 @@ from spark_cep.cli.trying.events import Before, GivenEventTimes, GivenSchemas, S
 
 def tap(
     rule: Annotated[
-        str, typer.Option("--rule", "-r", metavar="ID", help="The rule whose key is meant.")
+        str, typer.Option("--rule", "-r", metavar="ID", help="The rule to make a test case for.")
     ],
     key: Annotated[
-        str | None, typer.Option("--key", "-k", help="The key, as results have it; default: none.")
+        str | None,
+        typer.Option(
+            "--key", "-k", help="The key, as shown in results; omit it for a rule without a key."
+        ),
     ] = None,
     event: Annotated[
         str | None,
         typer.Option(
             "--event",
             metavar="TOPIC/PARTITION/OFFSET",
-            help="The key of this event, in place of --key: as matches, late events and dead"
-            " letters name it. What is within the rule's window of it is taken.",
+            help="Instead of --key: take the key of this event, named as in matches, late events"
+            " and dead letters, and the events within the rule's window around it.",
         ),
     ] = None,
     *,
@@ -33,7 +36,7 @@ def tap(
         typer.Option(
             "--output",
             "-o",
-            help="The case file to write, NAME.cases.yaml. Its schemas are written beside it.",
+            help="The case file to write, NAME.cases.yaml. Schemas are written to the same folder.",
             dir_okay=False,
         ),
     ],
@@ -41,7 +44,7 @@ def tap(
         Path | None,
         typer.Option(
             "--rules",
-            help="A rule file, or a folder of them; default: where the settings have rules from.",
+            help="A rule file, or a folder of rule files; default: the rules of the settings.",
         ),
     ] = None,
     given: Annotated[
@@ -50,8 +53,8 @@ def tap(
             "--input",
             "-i",
             metavar="[INPUT=]FILE|FOLDER|TOPIC",
-            help="Files or folders with events, or a topic of --config; default: all that it"
-            " reads.",
+            help="Files or folders with events, or a topic of --config; default: all topics of"
+            " --config.",
         ),
     ] = None,
     config: Annotated[
@@ -69,12 +72,12 @@ def tap(
         typer.Option(
             "--mask",
             metavar="COLUMN,…",
-            help="Replace the values of these columns, equal ones by equal ones.",
+            help="Mask the values of these columns; equal values stay equal.",
         ),
     ] = None,
 ) -> None:
-    """Make a test case of the events of one key that files or topics have, with what the rule finds
-    in them as what is expected. Reads only; nothing is committed, and the job may be running."""
+    """Make a test case from the events of one key in files or topics. The results that the rule
+    finds become the expected results. Read-only; the job may be running."""
     from spark_cep.cli.trying.tapping import Tap, write_case
 
     columns = [name.strip() for name in (mask or "").split(",") if name.strip()]

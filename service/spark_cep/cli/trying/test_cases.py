@@ -28,12 +28,14 @@ def run_cases(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Case files (NAME.cases.yaml), rule files with `cases`, folders of both.",
+            help="Case files (NAME.cases.yaml), rule files with `cases`, or folders of both.",
         ),
     ],
     wanted: Annotated[
         str | None,
-        typer.Option("--case", "-k", metavar="TEXT", help="Only cases with this in their name."),
+        typer.Option(
+            "--case", "-k", metavar="TEXT", help="Run only cases whose name contains this text."
+        ),
     ] = None,
     schema: Annotated[
         list[str] | None,
@@ -41,8 +43,8 @@ def run_cases(
             "--schema",
             "-s",
             metavar="[INPUT=]FILE",
-            help="Schema file of the events, of all inputs or of one: Avro (.avsc), JSON Schema, or"
-            " Protobuf (FILE.proto, FILE.proto:MESSAGE).",
+            help="Schema file of the events, for all inputs or for one: Avro (.avsc), JSON Schema,"
+            " or Protobuf (FILE.proto, FILE.proto:MESSAGE).",
         ),
     ] = None,
     config: Annotated[
@@ -50,15 +52,16 @@ def run_cases(
         typer.Option(
             "--config",
             "-c",
-            help="Take the schemas that these settings read, from the registry.",
+            help="Take the schemas of the inputs in these settings, from the registry.",
             dir_okay=False,
         ),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", help="Write a JUnit file.", dir_okay=False)
+        Path | None,
+        typer.Option("--junit", help="Write the outcome to this JUnit file.", dir_okay=False),
     ] = None,
     coverage: Annotated[
-        bool, typer.Option("--coverage", help="Tell what of the rules no case takes.")
+        bool, typer.Option("--coverage", help="Show which parts of the rules no case covers.")
     ] = False,
     threshold: Annotated[
         float | None,
@@ -67,16 +70,18 @@ def run_cases(
             min=0,
             max=100,
             metavar="PERCENT",
-            help="Fail below so much coverage of all rules together.",
+            help="Fail if the coverage of all rules together is below this.",
         ),
     ] = None,
     update: Annotated[
         bool,
-        typer.Option("--update", help="Write what was found as what is expected."),
+        typer.Option(
+            "--update", help="Replace the expected results in the case files by those found."
+        ),
     ] = False,
 ) -> None:
-    """Run test cases: events with times in, expected matches, timeouts and failures beside them.
-    Needs neither Spark nor Kafka; --config needs the registry."""
+    """Run test cases: events with times, and the matches, timeouts and failures expected from them.
+    Neither Spark nor Kafka is required; --config requires the registry."""
     from spark_cep.cases.coverage.coverage import Coverage
     from spark_cep.cases.coverage.observed import observing
     from spark_cep.cases.document.files import suites

@@ -37,16 +37,19 @@ def why(
     key: Annotated[
         str | None,
         typer.Option(
-            "--key", "-k", help="The key, as it stands in outputs; none for a rule without key."
+            "--key", "-k", help="The key, as shown in results; omit it for a rule without a key."
         ),
     ] = None,
     rule: Annotated[
         str | None,
-        typer.Option("--rule", "-r", metavar="RULE", help="The rule's id, or its file."),
+        typer.Option("--rule", "-r", metavar="RULE", help="The id of the rule, or its file."),
     ] = None,
     rules: Annotated[
         Path | None,
-        typer.Option("--rules", help="Rule file or folder; default: those of the settings."),
+        typer.Option(
+            "--rules",
+            help="A rule file, or a folder of rule files; default: the rules of the settings.",
+        ),
     ] = None,
     inputs: Annotated[
         list[str] | None,
@@ -54,7 +57,7 @@ def why(
             "--input",
             "-i",
             metavar="[INPUT=]FILE|FOLDER|TOPIC",
-            help="The events: Avro, JSON lines, CSV or Parquet files, or a topic of the settings.",
+            help="Avro, JSON lines, CSV or Parquet files with events, or a topic of the settings.",
         ),
     ] = None,
     config: Annotated[Path | None, _CONFIG] = None,
@@ -69,32 +72,37 @@ def why(
         typer.Option(
             "--replaced-by",
             metavar="FILE",
-            help="Another version of the rule, which takes its place at --at.",
+            help="Another version of the rule, which replaces it at --at.",
             dir_okay=False,
         ),
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="TIME", help="The event time of that change, ISO 8601, UTC."),
+        typer.Option("--at", metavar="TIME", help="Event time of the replacement (ISO 8601, UTC)."),
     ] = None,
     most: Annotated[
-        int, typer.Option("--last", "-n", min=1, help="Show so many events, the last ones.")
+        int,
+        typer.Option("--last", "-n", min=1, help="Show at most this many events, the last ones."),
     ] = 200,
     still_open: Annotated[
         bool,
         typer.Option(
-            "--open", help="The open partial matches of the running job instead: its checkpoint."
+            "--open",
+            help="Show the open partial matches of the running job instead, from its checkpoint.",
         ),
     ] = False,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", help="With --open: this checkpoint, not the settings' own."),
+        typer.Option(
+            "--checkpoint",
+            help="With --open: read this checkpoint instead of that of the settings.",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Show why a rule did, or did not, match the events of a key: what each event did to each
-    partial match, which part of a condition was not true, and by what partial matches ended. Runs
-    the rule over the events with the job's own decoder and matcher, without Spark."""
+    """Show why a rule did or did not match the events of a key: what each event did to each partial
+    match, which part of a condition was not true, and why partial matches ended. Runs the rule with
+    the decoder and matcher of the job, without Spark."""
     from spark_cep.config import load
 
     settings = None if config is None else load(config)
