@@ -50,7 +50,7 @@ class Command:
         """Status and text of a page; status 0 while nobody listens."""
         try:
             url = f"http://127.0.0.1:{self._port}{path}"
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=30) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

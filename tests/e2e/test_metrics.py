@@ -118,7 +118,7 @@ def job(new_scenario: Callable[[], Scenario], kafka: KafkaAccess) -> Job:
         server.start()
 
         def scrape() -> Page:
-            page = httpx.get(f"http://127.0.0.1:{server.port}/metrics", trust_env=False)
+            page = httpx.get(f"http://127.0.0.1:{server.port}/metrics", trust_env=False, timeout=60)
             assert page.status_code == 200
             return Page(page.text)
 

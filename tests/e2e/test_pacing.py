@@ -30,9 +30,8 @@ def test_a_long_aim_makes_few_batches(scenario: Scenario) -> None:
         sent = time.monotonic()
         stream.send(("k", "x", 1))
         scenario.wait_for_records(2)
-        assert time.monotonic() - sent < 0.8 * AIM_SECONDS, (
-            "nothing had come for as long as the aim"
-        )
+        waited = time.monotonic() - sent - scenario.reports[-1].seconds
+        assert waited < AIM_SECONDS / 2, "nothing had come for as long as the aim"
 
         before, number = len(scenario.reports), 0
         began = time.monotonic()
@@ -40,10 +39,11 @@ def test_a_long_aim_makes_few_batches(scenario: Scenario) -> None:
             number += 1
             stream.send(("k", "x", 1 + number))
             time.sleep(0.1)
-        scenario.wait_for_records(2 + number, seconds=2 * AIM_SECONDS)
+        scenario.wait_for_records(2 + number)
         late = time.monotonic() - began - LOAD_SECONDS
-        assert late < 1.5 * AIM_SECONDS, "about as old as the aim at most"
+        slowest = max(report.seconds for report in scenario.reports[before:])
+        assert late < 1.5 * AIM_SECONDS + slowest, "about as old as the aim at most"
         batches = len(scenario.reports) - before
         # They begin less than the aim apart, by what they take. Without an aim there are dozens.
-        assert 2 <= batches <= 6, "not a batch for each few records"
+        assert 2 <= batches <= 4 + LOAD_SECONDS / max(AIM_SECONDS - slowest, 1.0), "few batches"
     assert scenario.total(Count.RECORDS) == 2 + number

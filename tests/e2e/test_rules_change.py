@@ -383,7 +383,7 @@ def test_versions_that_no_batch_had(scenario: Scenario, monkeypatch: pytest.Monk
     of = BatchRules.of
 
     def behind_the_gate(self: BatchRules, *given: Any) -> CompiledRules:
-        assert gate.wait(_SECONDS)
+        assert gate.wait(5 * _SECONDS)
         return of(self, *given)
 
     monkeypatch.setattr(BatchRules, "of", behind_the_gate)

@@ -126,6 +126,8 @@ class HostileStream:
         self._fresh: list[Record] = []
         #: What the core has found: kind and id.
         self._expected: Counter[tuple[str, str]] = Counter()
+        #: Rule, key and last event of what the core has found, for messages.
+        self._described: dict[str, str] = {}
 
     def send(self, *, crowd: bool = False, long: bool = False, schemas: int = 0) -> None:
         """One round more; with the crowd of partial matches, with the key of many events, with
@@ -150,7 +152,10 @@ class HostileStream:
             counts[kind] += 1
             match kind:
                 case "matches" | "timeouts":
-                    missing[kind, each.body["match_id"]] -= 1
+                    match_id = each.body["match_id"]
+                    missing[kind, match_id] -= 1
+                    if match_id not in self._described:
+                        self._described[match_id] = json.dumps(each.body, default=str)[:2000]
                 case "dead_letters":
                     body = each.body
                     letters[Place(body["partition"], body["offset"]), body["reason"]] -= 1
@@ -158,10 +163,13 @@ class HostileStream:
                     headers = [each.headers[f"spark-cep-{at}"] or 0 for at in Place._fields]
                     assert Place(*map(int, headers)) in self.late
         # Those above zero are lost, those below are twice or wrong.
-        lost = [item for item in missing.items() if item[1]][:20]
-        assert not lost, lost
-        wrong = [item for item in letters.items() if item[1]][:20]
-        assert not wrong, wrong
+        lost = [
+            (kind, self._described.get(match_id, match_id), count)
+            for (kind, match_id), count in missing.items()
+            if count
+        ]
+        wrong = [item for item in letters.items() if item[1]]
+        assert not (lost or wrong), (lost[:20], wrong[:20])
         return counts
 
     def _follow(self) -> None:
@@ -177,6 +185,8 @@ class HostileStream:
                 self._letter(max(taken, key=lambda at: at.offset), "output_too_large")
             else:
                 self._expected["matches", match.match_id] += 1
+                last = max(taken, key=lambda at: at.offset)
+                self._described[match.match_id] = f"{match.rule_id} {match.key!r:.100} {last}"
         self._expected.update(("timeouts", each.match_id) for each in found.timeouts)
         for letter in found.dead_letters:
             self._letter(letter.at, letter.reason)

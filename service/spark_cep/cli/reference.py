@@ -21,17 +21,18 @@ _HEAD: Final = """\
 
 <!-- Written by `python -m spark_cep.cli.reference`; change the commands, not this file. -->
 
-`spark-cep COMMAND --help` (or `-h`) shows the same text. An unknown command or option ends with exit
-code 2 and a suggestion; see [all exit codes](operations/exit-codes.md).
+`spark-cep COMMAND --help` (or `-h`) shows the same text. An unknown command or option ends with
+exit code 2 and a suggestion; see [all exit codes](operations/exit-codes.md).
 
-- **Every command** accepts `-q`, `--quiet` (print only results, warnings and errors, no notes and no
-  progress) and `-v`, `--verbose` (also print debug messages and the tracebacks of errors).
+- **Every command** accepts `-q`, `--quiet` (print only results, warnings and errors, no notes and
+  no progress) and `-v`, `--verbose` (also print debug messages and the tracebacks of errors).
   `spark-cep --version` (or `-V`) shows the version.
-- **Completion**: `spark-cep --install-completion` installs completion of commands, options and values
-  for the current shell (bash, zsh, fish or PowerShell). `--show-completion` prints the script instead.
+- **Completion**: `spark-cep --install-completion` installs completion of commands, options and
+  values for the current shell (bash, zsh, fish or PowerShell). `--show-completion` prints the
+  script instead.
 - **Colour** is used only on a terminal, and not if `NO_COLOR` is set. `FORCE_COLOR` forces it.
-- **For programs**: use `--json` or `--format json`. Results are printed to standard output, and notes,
-  progress, warnings and errors to standard error.
+- **For programs**: use `--json` or `--format json`. Results are printed to standard output, and
+  notes, progress, warnings and errors to standard error.
 """
 _COMMON: Final = ("quiet", "verbose", "help")
 

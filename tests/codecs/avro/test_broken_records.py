@@ -56,6 +56,9 @@ def encode(datum: dict[str, Any]) -> bytes:
 
 
 GOOD = encode({"name": "abc", "size": 5})
+INTS, LONGS = (record(("ns", {"type": "array", "items": kind})) for kind in ("int", "long"))
+#: One item, which only a long holds.
+HUGE = b"\x02" + bytes.fromhex("80a0abfef962") + b"\x00"
 
 
 def test_items_with_many_fields_are_not_decoded_again() -> None:
@@ -76,6 +79,8 @@ def test_items_with_many_fields_are_not_decoded_again() -> None:
     ("value", "writer", "reader", "part"),
     [
         (GOOD, WRITER, WRITER, "out of its range"),
+        (HUGE, INTS, INTS, "schema: ns[]: 1700000000000 is no int, which has 32 bits"),
+        (HUGE, INTS, LONGS, "schema: ns[]: 1700000000000 is no int, which has 32 bits"),
         (GOOD[:-1], WRITER, WRITER, "ends early"),
         (b"\x02\xff\x02", WRITER, WRITER, "utf-8"),
         (b"\x02\xff\x02", WRITER, WRITER, "does not fit the writer schema"),

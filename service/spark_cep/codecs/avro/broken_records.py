@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
@@ -85,26 +85,35 @@ def _fields_of_items(size: int, *schemas: AvroSchema) -> int:
 def _explain(body: bytes, writer: AvroSchema, reader: AvroSchema) -> tuple[Reason, str] | None:
     try:
         written = _plain(writer.text, "logicalType", "default")
-        fastavro.schemaless_reader(BytesIO(body), written, None)
+        as_written = fastavro.schemaless_reader(BytesIO(body), written, None)
     except EOFError:
         early = f"the body ends early: {len(body)} bytes are not enough for the writer schema"
         return Reason.UNDECODABLE, early
     except _DECODE_ERRORS as error:
         misfit = f"the body does not fit the writer schema: {type(error).__name__}: {error}"
         return Reason.UNDECODABLE, misfit
+    # Fastavro reads an int of any size.
+    for text in _faults(writer, writer.root, as_written, "", _beyond_int):
+        return Reason.UNDECODABLE, f"the body does not fit the writer schema: {text}"
     try:
         datum = fastavro.schemaless_reader(
             BytesIO(body), written, _plain(reader.text, "logicalType")
         )
     except _DECODE_ERRORS as error:
         return Reason.UNDECODABLE, f"the record cannot be read with the reader schema: {error}"
-    for text in _beyond(reader, reader.root, datum, ""):
+    for text in _faults(reader, reader.root, datum, "", _beyond_logical):
         return Reason.VALUE_OUT_OF_RANGE, text
     return None
 
 
-def _beyond(schema: AvroSchema, node: Node, value: Any, path: str) -> Iterator[str]:
-    """Yield the problems of the values of a datum that was read without its logical types."""
+_FaultsOfValue = Callable[[Any, Any, str], Iterator[str]]
+
+
+def _faults(
+    schema: AvroSchema, node: Node, value: Any, path: str, of: _FaultsOfValue
+) -> Iterator[str]:
+    """Yield the faults of the values of a datum that was read without its logical types; ``of``
+    yields those of a value that has no parts, by its definition, value and path."""
     definition = schema.resolve(node)
     if value is None:
         return
@@ -112,7 +121,7 @@ def _beyond(schema: AvroSchema, node: Node, value: Any, path: str) -> Iterator[s
         # The datum does not say which branch it is of.
         branches = [branch for branch in definition if branch != "null"]
         if len(branches) == 1:
-            yield from _beyond(schema, branches[0], value, path)
+            yield from _faults(schema, branches[0], value, path, of)
     elif isinstance(definition, dict):
         match definition["type"]:
             case "record":
@@ -120,19 +129,27 @@ def _beyond(schema: AvroSchema, node: Node, value: Any, path: str) -> Iterator[s
                     name = field["name"]
                     below = f"{path}.{name}" if path else name
                     # In a default of a record, what has a default itself may be missing.
-                    yield from _beyond(schema, field["type"], value.get(name), below)
+                    yield from _faults(schema, field["type"], value.get(name), below, of)
             case "array":
                 for item in value:
-                    yield from _beyond(schema, definition["items"], item, f"{path}[]")
+                    yield from _faults(schema, definition["items"], item, f"{path}[]", of)
             case "map":
                 for item in value.values():
-                    yield from _beyond(schema, definition["values"], item, f"{path}[]")
+                    yield from _faults(schema, definition["values"], item, f"{path}[]", of)
             case _:
-                yield from _beyond_logical(definition, value, path)
+                yield from of(definition, value, path)
+    else:
+        yield from of(definition, value, path)
 
 
-def _beyond_logical(definition: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
-    logical = definition.get("logicalType")
+def _beyond_int(definition: Any, value: Any, path: str) -> Iterator[str]:
+    kind = definition["type"] if isinstance(definition, dict) else definition
+    if kind == "int" and not -(1 << 31) <= value < 1 << 31:
+        yield f"{path}: {value} is no int, which has 32 bits"
+
+
+def _beyond_logical(definition: Any, value: Any, path: str) -> Iterator[str]:
+    logical = definition.get("logicalType") if isinstance(definition, dict) else None
     if logical == "decimal" and isinstance(value, bytes):
         digits = definition["precision"]
         if not value:
