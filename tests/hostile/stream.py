@@ -163,13 +163,14 @@ class HostileStream:
                     headers = [each.headers[f"spark-cep-{at}"] or 0 for at in Place._fields]
                     assert Place(*map(int, headers)) in self.late
         # Those above zero are lost, those below are twice or wrong.
-        lost = [
+        differing = [
             (kind, self._described.get(match_id, match_id), count)
             for (kind, match_id), count in missing.items()
             if count
         ]
         wrong = [item for item in letters.items() if item[1]]
-        assert not (lost or wrong), (lost[:20], wrong[:20])
+        found = differing[:20] + wrong[:20]
+        assert not found, found
         return counts
 
     def _follow(self) -> None:
