@@ -269,6 +269,9 @@ def test_a_query_that_does_not_start(job: Job, monkeypatch: pytest.MonkeyPatch) 
     [
         (Counter({(Count.DEAD_LETTERS, "undecodable"): 5}), [], False),
         (Counter({(Count.DEAD_LETTERS, "undecodable"): 6}), [], True),
+        (Counter({(Count.DEAD_LETTERS, "missing_key"): 6}), [], True),
+        # Rules with another key use them.
+        (Counter({(Count.DEAD_LETTERS, "missing_key"): 6, (Count.PARTLY_USED,): 6}), [], False),
         (Counter({(Count.RULE_DEAD_LETTERS, "ab", "1", "condition_failed"): 6}), ["ab"], False),
         # Of a version that drains beside the one that runs.
         (Counter({(Count.RULE_DEAD_LETTERS, "ab", "0", "condition_failed"): 9}), [], False),
