@@ -97,6 +97,6 @@ def test_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
         compiled.append(function)
 
     monkeypatch.setattr(compiled_code, "prepare", prepare)
-    with pytest.raises(Doubt, match="run `spark-cep prepare` before"):
+    with pytest.raises(Doubt, match="run `spark-cep prepare` first"):
         machine_checks.compiled_code()
     assert compiled == []
