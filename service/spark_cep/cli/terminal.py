@@ -31,6 +31,14 @@ ConfigFile = Annotated[
     typer.Option("--config", "-c", help="The settings, a YAML file.", dir_okay=False),
 ]
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+PagesUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--url", help="URL of the job's pages, http://HOST:PORT; default: that of the settings."
+    ),
+]
+
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 

@@ -9,10 +9,15 @@ import typer
 from spark_cep.cli.job.running import run
 from spark_cep.cli.job.tail import tail
 from spark_cep.cli.job.watch import watch
-from spark_cep.cli.terminal import ConfigFile, configure_logs, err, out
+from spark_cep.cli.terminal import AsJson, ConfigFile, configure_logs, err, out
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.config import load
 from spark_cep.errors import printable
+
+_Checkpoint = Annotated[
+    str | None,
+    typer.Option("--checkpoint", help="Use this checkpoint instead of that of the settings."),
+]
 
 commands = typer.Typer()
 commands.command()(run)
@@ -23,15 +28,12 @@ commands.command()(watch)
 @commands.command()
 def state(
     config: ConfigFile,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option("--checkpoint", help="Use this checkpoint instead of that of the settings."),
-    ] = None,
+    checkpoint: _Checkpoint = None,
     key: Annotated[
         str | None,
         typer.Option("--key", "-k", help="Also show the partial matches of this key."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the contents of a checkpoint: rules, keys, partial matches, bytes, deadlines and clock.
     Read-only; the job may be running."""
@@ -120,10 +122,7 @@ def rescale(
 @commands.command()
 def reset_clock(
     config: ConfigFile,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option("--checkpoint", help="Use this checkpoint instead of that of the settings."),
-    ] = None,
+    checkpoint: _Checkpoint = None,
     to: Annotated[
         str | None,
         typer.Option(

@@ -8,20 +8,14 @@ from typing import Annotated
 import typer
 
 from spark_cep.cli.page_options import LOOPBACK, Host, OpenBrowser, Port, say_where
-from spark_cep.cli.terminal import ConfigFile
+from spark_cep.cli.terminal import ConfigFile, PagesUrl
 from spark_cep.config import load
 from spark_cep.errors import needs_extra
 
 
 def watch(
     config: ConfigFile,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url",
-            help="URL of the job's pages, http://HOST:PORT; default: that of the settings.",
-        ),
-    ] = None,
+    url: PagesUrl = None,
     start: Annotated[
         str,
         typer.Option(

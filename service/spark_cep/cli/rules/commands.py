@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.terminal import ConfigFile, err, out
+from spark_cep.cli.terminal import AsJson, ConfigFile, PagesUrl, err, out
 from spark_cep.config import load
 from spark_cep.durations import DurationError, parse_duration
 from spark_cep.errors import printable
@@ -25,12 +25,6 @@ commands = typer.Typer(
     no_args_is_help=True,
 )
 
-Url = Annotated[
-    str | None,
-    typer.Option(
-        "--url", help="URL of the job's pages, http://HOST:PORT; default: that of the settings."
-    ),
-]
 Audit = Annotated[
     bool,
     typer.Option(
@@ -38,11 +32,10 @@ Audit = Annotated[
         help="Read the audit topic, which keeps all rule sets, instead of the checkpoint.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 @commands.command(name="list")
-def list_rules(config: ConfigFile, url: Url = None, as_json: AsJson = False) -> None:
+def list_rules(config: ConfigFile, url: PagesUrl = None, as_json: AsJson = False) -> None:
     """Show the rules of the running job: id, version, state, first batch and partial matches;
     rejected rules with the reason; and whether event time stands still or is ahead of the clock."""
     from spark_cep.cli.rules import text as rules_text
@@ -153,7 +146,7 @@ def wait(
     timeout: Annotated[
         str, typer.Option("--timeout", "-t", metavar="DURATION", help="Maximum time to wait.")
     ] = "1 minute",
-    url: Url = None,
+    url: PagesUrl = None,
 ) -> None:
     """Wait until the running job has started a rule, or, with --gone, has removed it. Fails at the
     timeout, or as soon as the rule is rejected."""

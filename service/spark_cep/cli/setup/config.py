@@ -11,7 +11,7 @@ from rich.text import Text
 
 from spark_cep.cli.authoring.forms import CheckForm
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.terminal import ConfigFile, out
+from spark_cep.cli.terminal import AsJson, ConfigFile, out
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import ConfigurationError, printable
 
@@ -34,7 +34,7 @@ def show(
     given: Annotated[
         bool, typer.Option("--given", "-g", help="Leave out settings that have their defaults.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show each setting with its value and its origin: line of the file, environment variable, or
     default. Secrets are masked. Neither Kafka nor the registry is contacted."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
 
 from spark_cep.cli.exit_codes import ADVICE, exit_code
-from spark_cep.cli.terminal import ConfigFile, Verbosity, out, verbosity
+from spark_cep.cli.terminal import AsJson, ConfigFile, Verbosity, out, verbosity
 from spark_cep.config import load
 from spark_cep.errors import printable_lines
 
@@ -22,7 +22,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 
 def doctor(
     config: ConfigFile,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check everything that a job needs to start, and report each problem with its remedy: Python,
     Java, memory, compiled code, brokers, credentials, topics, permissions, clock, registry,

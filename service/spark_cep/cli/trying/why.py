@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_cep.cli.terminal import compilation_shown, note, out
+from spark_cep.cli.terminal import AsJson, compilation_shown, note, out
 from spark_cep.cli.trying.events import (
     AtEnd,
     Before,
@@ -98,7 +98,7 @@ def why(
             help="With --open: read this checkpoint instead of that of the settings.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show why a rule did or did not match the events of a key: what each event did to each partial
     match, which part of a condition was not true, and why partial matches ended. Runs the rule with

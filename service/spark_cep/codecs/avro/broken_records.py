@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
@@ -106,7 +106,7 @@ def _explain(body: bytes, writer: AvroSchema, reader: AvroSchema) -> tuple[Reaso
     return None
 
 
-_FaultsOfValue = Callable[[Any, Any, str], Iterator[str]]
+_FaultsOfValue = Callable[[Mapping[str, Any], Any, str], Iterator[str]]
 
 
 def _faults(
@@ -139,17 +139,16 @@ def _faults(
             case _:
                 yield from of(definition, value, path)
     else:
-        yield from of(definition, value, path)
+        yield from of({"type": definition}, value, path)
 
 
-def _beyond_int(definition: Any, value: Any, path: str) -> Iterator[str]:
-    kind = definition["type"] if isinstance(definition, dict) else definition
-    if kind == "int" and not -(1 << 31) <= value < 1 << 31:
+def _beyond_int(definition: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
+    if definition["type"] == "int" and not -(1 << 31) <= value < 1 << 31:
         yield f"{path}: {value} is no int, which has 32 bits"
 
 
-def _beyond_logical(definition: Any, value: Any, path: str) -> Iterator[str]:
-    logical = definition.get("logicalType") if isinstance(definition, dict) else None
+def _beyond_logical(definition: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
+    logical = definition.get("logicalType")
     if logical == "decimal" and isinstance(value, bytes):
         digits = definition["precision"]
         if not value:

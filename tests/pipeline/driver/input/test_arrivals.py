@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -85,7 +86,7 @@ def test_it_waits_as_long_as_it_is_told(waiting: Waiting) -> None:
 def test_a_record_ends_the_waiting(waiting: Waiting) -> None:
     """Of any partition, one after the other."""
     for partition in (0, 1, 1, 0):
-        assert 0.3 <= waiting.seconds(_LONG, lambda at=partition: waiting.send(at)) < _SOON  # type: ignore[misc]
+        assert 0.3 <= waiting.seconds(_LONG, partial(waiting.send, partition)) < _SOON
 
 
 def test_a_record_that_is_there_ends_it_at_once(waiting: Waiting) -> None:
