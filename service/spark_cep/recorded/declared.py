@@ -120,10 +120,11 @@ def _schema_of(name: str, given: Input, file: Path) -> AvroSchema:
 
 
 def shown_times(columns: Mapping[str, SqlType]) -> str:
-    """The columns that may be a time, as advice."""
+    """The columns that may be a time, as advice: texts where nothing else may be one."""
     texts = [name for name, kind in columns.items() if kind == STRING]
     times = [name for name, kind in columns.items() if kind == TIMESTAMP]
     numbers = [name for name, kind in columns.items() if kind == BIGINT]
-    shown = [*times, *(f"{name}:millis" for name in numbers), *(f"{name}:iso" for name in texts)]
+    shown = [*times, *(f"{name}:millis" for name in numbers)]
+    shown = shown or [f"{name}:iso" for name in texts]
     example = f", as {', '.join(shown)}" if shown else ""
     return f"COLUMN, or COLUMN:UNIT for millis, micros, seconds or iso{example}"
