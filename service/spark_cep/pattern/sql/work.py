@@ -31,8 +31,8 @@ from spark_cep.pattern.work import THREAD
 
 _FEW_ROWS = 1_000
 """More rows are seldom those of one attempt."""
-_MS_OF_A_ROW = 1_000
-"""Rows of one key seldom come faster for the whole of a window."""
+_MS_OF_A_ROW = 10_000
+"""Rows of one key seldom come faster throughout a window."""
 
 
 def work_warnings(query: Query, most_work: int, most_rows: int) -> Iterator[TextWarning]:
