@@ -415,6 +415,23 @@ def test_damaged_instructions_tried() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "wrong"), [("work", -1), ("work", 1 << 61), ("frontier", -2), ("frontier", 4)]
+)
+def test_damaged_counts(name: str, wrong: int) -> None:
+    """State is refused whose work is less than none or beyond all limits, or whose newest row that
+    was seen is not there."""
+    both = Both(_plan("MEASURES n AS m PATTERN (A+ B) DEFINE A AS SUM(A.n) > 0, B AS n < 0"))
+    both.advance([(0, both.event(number, {"n": 1})) for number in range(4)], 4)
+    (key,) = both.states.keys
+    assert (key["frontier"], key["work"] > 0) == (3, True)
+    both.states.keys[name] = wrong
+    with pytest.raises(StateError, match="damaged"):
+        both.compiled.apply(
+            both.states, EventTable.empty(), np.zeros(0, np.int64), 5, both.names, closed=False
+        )
+
+
+@pytest.mark.parametrize(
     ("batch", "pattern"),
     [(1, "A X*? B"), (37, "A X*? B"), (160, "A X*? B"), (160, "(A | X){1,3} X*? B")],
 )
