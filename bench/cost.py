@@ -105,7 +105,8 @@ class _Run:
         at_last = self._alone(runner.snapshot(), self._shape.events, last)
         alone = [at_last, self._alone(at_last.state, self._shape.events, count)]
         state = at_last.state
-        for number in range(count, count + CLOSING):
+        closing = count + self._shape.late
+        for number in range(closing, closing + CLOSING):
             alone.append(self._alone(state, self._shape.closing, number))
             state = alone[-1].state
         limited += sum(each.limited for each in alone)

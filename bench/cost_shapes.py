@@ -1,7 +1,7 @@
 """Shapes of rules whose cost must not grow faster than their events, and the events of each.
 
 All events are of one key, a second apart, with the columns of ``EVENT``. A shape says what the
-``number``-th of them is; ``closing`` ones come behind them, one a batch.
+``number``-th of them is; ``closing`` ones come behind them, ``late`` seconds later, one a batch.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Shape:
     rule: str
     events: Callable[[int], Mapping[str, Any]] = _OPENING
     closing: Callable[[int], Mapping[str, Any]] = _ENDING
+    late: int = 0
 
     @property
     def document(self) -> str:
@@ -137,6 +138,15 @@ SQL: Sequence[Shape] = (
     Shape(
         "sql-timeouts",
         _sql("a x*? b", "a AS kind = 'a', b AS kind = 'b'", "WITHIN INTERVAL '1' HOUR"),
+    ),
+    Shape(
+        "sql-late",
+        _sql(
+            "a x*? b",
+            "a AS kind = 'a', x AS SUM(x.v) < 1000000000, b AS kind = 'b'",
+            "WITHIN INTERVAL '20' MINUTE",
+        ),
+        late=3_600,
     ),
     Shape("sql-drop", _sql("h l", "h AS kind = 'a', l AS amount < 0.5 * h.amount")),
 )

@@ -415,6 +415,23 @@ def test_damaged_instructions_tried() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "wrong"), [("work", -1), ("work", 1 << 61), ("frontier", -2), ("frontier", 4)]
+)
+def test_damaged_counts(name: str, wrong: int) -> None:
+    """State is refused whose work is less than none or beyond all limits, or whose newest row that
+    was seen is not there."""
+    both = Both(_plan("MEASURES n AS m PATTERN (A+ B) DEFINE A AS SUM(A.n) > 0, B AS n < 0"))
+    both.advance([(0, both.event(number, {"n": 1})) for number in range(4)], 4)
+    (key,) = both.states.keys
+    assert (key["frontier"], key["work"] > 0) == (3, True)
+    both.states.keys[name] = wrong
+    with pytest.raises(StateError, match="damaged"):
+        both.compiled.apply(
+            both.states, EventTable.empty(), np.zeros(0, np.int64), 5, both.names, closed=False
+        )
+
+
+@pytest.mark.parametrize(
     ("batch", "pattern"),
     [(1, "A X*? B"), (37, "A X*? B"), (160, "A X*? B"), (160, "(A | X){1,3} X*? B")],
 )
@@ -498,16 +515,17 @@ def test_what_threads_keep_of_their_rows_is_work(condition: str, batch: int) -> 
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
-@given(plans(), st.lists(st.tuples(st.integers(0, 2), VALUES), max_size=14), st.data(),
-       st.integers(3, 300))  # fmt: skip
+@settings(max_examples=300)
+@given(plans(), st.lists(st.tuples(st.sampled_from([0, 1, 1, 2, 9]), VALUES), max_size=14),
+       st.data(), st.integers(3, 300))  # fmt: skip
 def test_work_does_not_depend_on_batches(
     plan: RowPatternPlan,
     drawn: list[tuple[int, dict[str, Any]]],
     data: st.DataObject,
     work: int,
 ) -> None:
-    """A limit of work is met at the same rows, however these are cut, and in the reference."""
+    """A limit of work is met at the same rows and deadlines, however these are cut, and in the
+    reference."""
     limits = RowPatternLimits(rows=data.draw(st.sampled_from([2, 5, 10_000])), work=work)
     at_once, cut = Both(plan, limits), Both(plan, limits)
     now = 0
@@ -515,13 +533,66 @@ def test_work_does_not_depend_on_batches(
     for gap, values in drawn:
         now += gap
         rows.append((0, at_once.event(now, values)))
-    wanted = at_once.advance(rows, now)
+    end = now + data.draw(st.sampled_from([0, 3, 20]))
+    wanted = at_once.advance(rows, end)
     parts: list[tuple[int, Result]] = []
     while rows:
         count = data.draw(st.integers(1, len(rows)))
-        parts += cut.advance(rows[:count], rows[count - 1][1].time)
-        del rows[:count]
+        time, later = rows[count - 1][1].time, rows[count:]
+        parts += cut.advance(rows[:count], time)
+        # Deadlines that pass before the next row, some of them in batches without one.
+        for _ in range(data.draw(st.integers(0, 2))):
+            time = data.draw(st.integers(time, max(time, later[0][1].time - 1 if later else end)))
+            parts += cut.advance([], time)
+        if data.draw(st.booleans()):
+            cut.reload()
+        rows = later
+    parts += cut.advance([], end)
     assert repr(parts) == repr(wanted)
+    assert repr(cut.wanted) == repr(at_once.wanted)
+    closed = at_once.advance([], end, closed=True)
+    assert repr(cut.advance([], end, closed=True)) == repr(closed)
+
+
+@pytest.mark.parametrize("rows", [150, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("batches", [1, 7])
+def test_the_work_of_a_row_with_its_deadlines_is_bounded(rows: int, batches: int) -> None:
+    """A late row passes the deadlines of all attempts of a window, which cannot share their work:
+    after some timeouts the rest are given up together. So it is where other keys' rows pass the
+    deadlines before."""
+    most = 100 * rows
+    plan = _plan(
+        "MEASURES n AS m PATTERN (A X*? B) WITHIN INTERVAL '1' HOUR "
+        "DEFINE A AS n = 1, X AS n = FIRST(A.n), B AS n = 2"
+    )
+    both = Both(plan, RowPatternLimits(work=most))
+    given = [(0, both.event(number, {"n": 1})) for number in range(rows)]
+    late = [(0, both.event(7_200_000 + number, {"n": n})) for number, n in enumerate([1, 1, 2])]
+    assert both.advance(given[:70], 69) == []
+    assert both.advance(given[70:], rows - 1) == []
+    found: list[Result] = []
+    for place in range(batches - 1):
+        found += [each for _, each in both.advance([], 3_600_000 + place)]
+    found += [each for _, each in both.advance(late[:1], late[0][1].time)]
+    *timeouts, last = found
+    assert [each.first for each in timeouts if isinstance(each, TimedOut)] == [0, 1, 2, 3]
+    assert last == GivenUp(4, given[4][1], f"more than {most} steps of work")
+    (state,) = both.wanted
+    assert state.next_start == rows
+    (match,) = [each for _, each in both.advance(late[1:], late[2][1].time)]
+    assert isinstance(match, MatchFound)
+    assert (match.first, match.labels) == (rows, ("A", "X", "B"))
+
+
+def test_deadlines_of_attempts_that_share_are_no_work() -> None:
+    """Conditions that read nothing but their row: all of them time out."""
+    plan = _plan(
+        "MEASURES n AS m PATTERN (A X*? B) WITHIN INTERVAL '1' HOUR DEFINE A AS n = 1, B AS n = 2"
+    )
+    both = Both(plan, RowPatternLimits(work=1_000))
+    both.advance([(0, both.event(number // 2, {"n": 1})) for number in range(200)], 99)
+    found = both.advance([(0, both.event(7_200_000, {"n": 1}))], 7_200_000)
+    assert [type(each) for _, each in found] == [TimedOut] * 200
 
 
 @pytest.mark.parametrize("batch", [1, 40, 500])

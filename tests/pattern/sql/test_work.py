@@ -16,6 +16,7 @@ from spark_cep.pattern.types import BIGINT, STRING, RecordType
 
 EVENT = RecordType({"k": STRING, "v": BIGINT})
 SUMS = "A AS v = 1 AND SUM(A.v) < 100, B AS v = 2"
+HOURS = "WITHIN INTERVAL '3' HOUR"
 MANY = " | ".join(f"X{number}" for number in range(500))
 
 
@@ -47,6 +48,9 @@ def warned(query: Query) -> list[str]:
         ("(A B)* A", "A AS v > LAST(A.v, 1), B AS v = 2", "", "A.v"),
         ("A+ B", None, "AFTER MATCH SKIP TO NEXT ROW", "A+ B"),
         ("A+ B", None, "AFTER MATCH SKIP TO FIRST B", "A+ B"),
+        ("A X*? B", "A AS v = 1, X AS SUM(X.v) < 100, B AS v = 2", HOURS, "SUM(X.v)"),
+        ("A X*? B", "A AS v = 1, B AS v > A.v", HOURS, "A.v"),
+        ("X*? B", "B AS SUM(v) > 100", HOURS, "SUM(v)"),
     ],
 )
 def test_few_rows_that_reach_the_limit(
@@ -75,6 +79,12 @@ def test_few_rows_that_reach_the_limit(
         ("A{1,9} B", SUMS, ""),
         ("A+ B", None, "AFTER MATCH SKIP TO LAST B"),
         ("A{1,20} B", None, "AFTER MATCH SKIP TO NEXT ROW"),
+        ("A X*? B", None, HOURS),
+        ("A X*? B", "A AS v = 1, B AS v > PREV(v)", HOURS),
+        ("A X*? B", "A AS v = 1, B AS v > A.v", "WITHIN INTERVAL '1' HOUR"),
+        ("A B", "A AS v = 1, B AS v > A.v", HOURS),
+        ("A B+ C", "B AS v > LAST(B.v, 1), C AS v < A.v", HOURS),
+        ("A X*? B", "A AS v = 1, X AS v < 9 AND SUM(X.v) < 100, B AS v = 2", HOURS),
     ],
 )
 def test_ordinary_patterns(pattern: str, define: str | None, clauses: str) -> None:
@@ -90,6 +100,11 @@ def test_limits_count() -> None:
     assert len(list(work_warnings(sums, 5_000_000, 5_000))) == 1
     (warning,) = work_warnings(sums, 50_000, 100_000)
     assert warning.message.endswith(": some 79 rows reach `limits.work`")
+    timeouts = query("A X*? B", "B AS SUM(v) > 9", HOURS)
+    (warning,) = work_warnings(timeouts, 5_000_000, 100_000)
+    assert "a window of some 790 rows" in warning.message
+    assert list(work_warnings(timeouts, 5_000_000, 500)) == []
+    assert list(work_warnings(timeouts, 10**9, 100_000)) == []
 
 
 @pytest.mark.parametrize(

@@ -807,7 +807,7 @@ def group_state() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("format", 1, "state has format 1, this version reads 12"),
+        ("format", 1, "state has format 1, this version reads 13"),
         ("key_groups", 7, "made with state.key_groups 7, not 1"),
     ],
 )

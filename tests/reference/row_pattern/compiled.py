@@ -21,6 +21,7 @@ from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import bind
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 
+_COUNTS = "first", "matches", "covered", "next_start", "time", "frontier", "work"
 _LIMITS = {
     "rows": tables.ROWS_LIMIT,
     "threads": tables.THREADS_LIMIT,
@@ -151,9 +152,7 @@ def key_states(
         attempt = None
         if key["attempt"]:
             found, dropped = (
-                _thread(int(key[f"{name}_at"]), int(key[f"{name}_node"]), nodes)
-                if key[name]
-                else None
+                _thread(0, int(key[f"{name}_node"]), nodes) if key[name] else None
                 for name in ("found", "dropped")
             )
             limit = int(key["limit"])
@@ -165,10 +164,8 @@ def key_states(
                 dropped,
                 limit_text(limit, limits) if limit else None,
             )
-        first, matches, covered, next_start, time = (
-            int(key[name]) for name in ("first", "matches", "covered", "next_start", "time")
-        )
-        yield KeyState(rows, first, matches, covered, next_start, attempt, time)
+        counts = {name: int(key[name]) for name in _COUNTS}
+        yield KeyState(rows, attempt=attempt, searched=bool(key["searched"]), **counts)
 
 
 def _thread(at: int, node: int, nodes: Sequence[tuple[int, int]]) -> Thread:
@@ -193,7 +190,7 @@ def states_of(given: Sequence[KeyState], names: Names, matcher: CompiledRowPatte
     nodes: list[tuple[int, int]] = []
     for number, state in enumerate(given):
         key = keys[number]
-        for name in ("first", "matches", "covered", "next_start", "time"):
+        for name in (*_COUNTS, "searched"):
             key[name] = getattr(state, name)
         key["rows"] = len(state.rows)
         attempt, first_node = state.attempt, len(nodes)
@@ -203,9 +200,8 @@ def states_of(given: Sequence[KeyState], names: Names, matcher: CompiledRowPatte
             threads += [_put_thread(each, nodes, first_node) for each in attempt.threads]
             for name, thread in (("found", attempt.found), ("dropped", attempt.dropped)):
                 if thread is not None:
-                    at, node, length, _ = _put_thread(thread, nodes, first_node)
-                    key[name], key[f"{name}_at"] = 1, at
-                    key[f"{name}_node"], key[f"{name}_length"] = node, length
+                    _, node, length, _ = _put_thread(thread, nodes, first_node)
+                    key[name], key[f"{name}_node"], key[f"{name}_length"] = 1, node, length
             if attempt.limit is not None:
                 key["limit"] = _LIMITS[attempt.limit.rpartition(" ")[2]]
         key["nodes"] = len(nodes) - first_node

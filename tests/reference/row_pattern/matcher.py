@@ -94,11 +94,7 @@ class RowPatternMatcher:
                     state.drop_before(state.next_start - self._reach)
                     continue
                 state.see(state.next_start)
-                state.attempt = self._runner.begin(state, state.next_start)
-                if state.attempt.limit is None and state.work > self._limits.work:
-                    state.attempt.limit = f"more than {self._limits.work} steps of work"
-                if state.attempt.limit is not None:
-                    _drop_threads(state.attempt)
+                state.attempt = self._begin(state, state.next_start)
             if not self._is_final(state, state.attempt):
                 break
             attempt = state.attempt
@@ -108,19 +104,30 @@ class RowPatternMatcher:
                 break
             found = attempt.found if attempt.limit is None else None
             state.failed = attempt.limit is None and found is None and attempt.dropped is None
-            if self._runner.near and attempt.limit is None and not state.failed:
+            if self._runner.near and found is not None:
+                # Attempts that time ends share their work.
                 state.work += (attempt.next_row - attempt.start) * self._runner.span
             state.attempt = None
             state.drop_before(state.next_start - self._reach)
         return results
+
+    def _begin(self, state: KeyState, start: int) -> Attempt:
+        """The attempt at a row that is there, which is given up at once where the work is done."""
+        if state.work > self._limits.work:
+            limit = f"more than {self._limits.work} steps of work"
+            return Attempt(start, start, [], limit=limit)
+        attempt = self._runner.begin(state, start)
+        if attempt.limit is not None:
+            _drop_threads(attempt)
+        return attempt
 
     def _search(self, state: KeyState) -> None:
         """Count what all later attempts cost together behind one that has failed: none goes where
         another has failed."""
         looks_again = not self._runner.near and not self._runner.ahead
         again = state.failed and state.next_start < state.frontier and looks_again
-        if again and state.searched < state.frontier:
-            state.searched = state.frontier
+        if again and not state.searched:
+            state.searched = True
             state.work += (state.frontier + 1 - state.next_start) * self._runner.span
 
     def _is_hopeless(self, state: KeyState) -> bool:
@@ -143,22 +150,14 @@ class RowPatternMatcher:
                 if self._is_within(state, attempt.start, attempt.next_row):
                     self._step(state, attempt)
                 else:
-                    self._end_by_time(state, attempt)
+                    _drop_threads(attempt)
             elif deadline is not None and deadline <= state.time:
-                self._end_by_time(state, attempt)
+                _drop_threads(attempt)
             elif state.closed:
                 self._step(state, attempt)
             else:
                 return False
         return True
-
-    def _end_by_time(self, state: KeyState, attempt: Attempt) -> None:
-        """End an attempt at its deadline, whose work begins with the first that ends there."""
-        deadline = self.deadline(state)
-        assert deadline is not None
-        if deadline > state.deadline:
-            state.work, state.deadline = 0, deadline
-        _drop_threads(attempt)
 
     def _is_within(self, state: KeyState, start_row: int, number: int) -> bool:
         """Whether a row comes in time; to the microsecond."""
@@ -286,5 +285,5 @@ class RowPatternMatcher:
 
 
 def _drop_threads(attempt: Attempt) -> None:
-    attempt.dropped = attempt.threads[0] if attempt.threads else None
+    attempt.dropped = attempt.threads[0]._replace(at=0) if attempt.threads else None
     attempt.threads = []

@@ -45,9 +45,9 @@ class KeyState:
 
     ``rows`` are those from number ``first`` on. ``matches`` have been found; rows below ``covered``
     lie in a match or before one; the next attempt starts at ``next_start``. All further rows
-    come later than ``time``; ``closed``: no row will follow. ``frontier`` is the last row that an
-    attempt has seen, ``work`` what it has cost, or the ``deadline`` behind it; ``failed``: the last
-    attempt has; ``searched``: the frontier for which later attempts were counted.
+    come later than ``time``; ``closed``: no row will follow. ``frontier`` is the newest row that an
+    attempt has seen, ``work`` what attempts have cost since; ``failed``: the last attempt has;
+    ``searched``: whether later attempts were counted since.
     """
 
     rows: list[Event] = field(default_factory=list)
@@ -58,11 +58,10 @@ class KeyState:
     attempt: Attempt | None = None
     time: int = _NO_TIME
     closed: bool = False
-    frontier: int = field(default=-1, repr=False, compare=False)
-    work: int = field(default=0, repr=False, compare=False)
-    deadline: int = field(default=_NO_TIME, repr=False, compare=False)
+    frontier: int = -1
+    work: int = 0
+    searched: bool = False
     failed: bool = field(default=False, repr=False, compare=False)
-    searched: int = field(default=-1, repr=False, compare=False)
 
     @property
     def end(self) -> int:
@@ -73,7 +72,7 @@ class KeyState:
         """Let a row be seen; the first time, its work begins, with what it costs to restore what
         threads keep of their rows."""
         if number > self.frontier:
-            self.frontier, self.work, self.deadline = number, restored, _NO_TIME
+            self.frontier, self.work, self.searched = number, restored, False
 
     def row(self, number: int) -> Event:
         """A row that is kept."""

@@ -104,7 +104,7 @@ class ThreadRunner:
                     attempt.limit = f"more than {self._most_work} steps of work"
                     return
             if isinstance(self._program.instructions[thread.at], Done):
-                attempt.found = thread
+                attempt.found = thread._replace(at=0)
                 break
             onward = self._onward(state, attempt, thread, until)
             if onward == (thread,):

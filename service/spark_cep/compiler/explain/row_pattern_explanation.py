@@ -153,7 +153,8 @@ def _work(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
     steps = f"a step for each operation and value kept, {ROW_CALL:,} for a call of Python"
     yield "conditions", steps
     values = (value for each in plan.query.defines.values() for value in each.row_values)
-    if any(map(reads_rows_taken, values)):
+    looks_back = any(map(reads_rows_taken, values))
+    if looks_back:
         text = "the rows that each thread has taken: 2 steps or more for what look-backs keep of"
         text += f" them, {FOLD} for what Python makes of them, {FOLD_CALL} where it computes an"
         yield "grows with", f"{text} expression of each"
@@ -165,4 +166,7 @@ def _work(rule: Rule, plan: RowPatternPlan) -> Iterator[Row]:
     again = isqrt(2 * most // span)
     if again < rule.limits.events:
         text = "the square of these rows, where each of them begins a match or an attempt that only"
-        yield "grows with", f"{text} look-backs refuse: some {again:,} rows reach the limit"
+        refuse = "look-backs refuse"
+        if looks_back and plan.query.within_ms is not None:
+            refuse += " or WITHIN ends"
+        yield "grows with", f"{text} {refuse}: some {again:,} rows reach the limit"

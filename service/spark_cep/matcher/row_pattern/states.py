@@ -16,7 +16,7 @@ from spark_cep.matcher.row_pattern.loops import tables
 def new_keys(count: int) -> Table:
     """Return ``count`` keys without state."""
     keys = np.zeros(count, tables.KEY)
-    keys["time"] = NEVER
+    keys["time"], keys["frontier"] = NEVER, NONE
     return keys
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from math import isqrt, prod
 
 from spark_cep.pattern.check_codes import Code
-from spark_cep.pattern.expressions import Expression
-from spark_cep.pattern.expressions.nodes import ColumnAt, RowReference, walk
+from spark_cep.pattern.expressions import And, Expression, Leaf, boolean_structure
+from spark_cep.pattern.expressions.nodes import ColumnAt, RowAggregate, RowReference, walk
 from spark_cep.pattern.expressions.problems import TextWarning
 from spark_cep.pattern.sql import row_pattern
 from spark_cep.pattern.sql.program_size import program_size
@@ -31,6 +31,8 @@ from spark_cep.pattern.work import THREAD
 
 _FEW_ROWS = 1_000
 """More rows are seldom those of one attempt."""
+_MS_OF_A_ROW = 10_000
+"""Rows of one key seldom come faster throughout a window."""
 
 
 def work_warnings(query: Query, most_work: int, most_rows: int) -> Iterator[TextWarning]:
@@ -51,8 +53,11 @@ def work_warnings(query: Query, most_work: int, most_rows: int) -> Iterator[Text
             Code.MUCH_WORK,
         )
     again = isqrt(2 * most_work // span)
-    if query.within_ms is None and longest is None and again < min(_FEW_ROWS, most_rows):
-        yield from _square(query, again)
+    if longest is None and again < min(_FEW_ROWS, most_rows):
+        if query.within_ms is None:
+            yield from _square(query, again)
+        elif again * _MS_OF_A_ROW <= query.within_ms:
+            yield from _timeouts(query, again)
 
 
 def _square(query: Query, rows: int) -> Iterator[TextWarning]:
@@ -76,6 +81,40 @@ def _square(query: Query, rows: int) -> Iterator[TextWarning]:
             )
             place = start + span[0], start + span[1]
             yield TextWarning(message, place, allowed, Code.MUCH_WORK)
+
+
+def _timeouts(query: Query, rows: int) -> Iterator[TextWarning]:
+    """The first condition that reads rows taken, so that attempts do not share their work, if a
+    loop goes on whatever a row is: then WITHIN ends an attempt at each row of the window."""
+    if not any(_takes_any_row(query.defines.get(each)) for each in _looping(query.pattern)):
+        return
+    for variable, condition in query.defines.items():
+        span = _of_the_match(condition)
+        if span is not None:
+            start = query.define_starts[variable]
+            message = (
+                "attempts share no work if a condition reads rows that they have taken: if an event"
+                f" ends those of a window of some {rows:,} rows, it reaches `limits.work`"
+            )
+            allowed = "a shorter WITHIN, a condition over its own row, or a higher `limits.work`"
+            place = start + span[0], start + span[1]
+            yield TextWarning(message, place, allowed, Code.MUCH_WORK)
+            return
+
+
+def _takes_any_row(condition: Expression | None) -> bool:
+    """Return whether no row is refused by what it is, nor by a comparison with another one."""
+    if condition is None:
+        return True
+    whole = boolean_structure(condition)
+    parts = whole.parts if isinstance(whole, And) else (whole,)
+    return all(isinstance(part, Leaf) and _is_over_rows(part.expression) for part in parts)
+
+
+def _is_over_rows(condition: Expression) -> bool:
+    """Return whether a condition reads an aggregate."""
+    references = (node for node in walk(condition.node) if isinstance(node, RowReference))
+    return any(isinstance(each.value, RowAggregate) for each in references)
 
 
 def _looping(pattern: RowPattern) -> Iterator[str]:

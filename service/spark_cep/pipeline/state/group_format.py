@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from spark_cep.errors import RESTORE, StateError, damaged_state
 
-FORMAT: Final = 12
+FORMAT: Final = 13
 #: The name of the entry that is the value of the group.
 GROUP: Final = "group"
 #: Of a key group's state: digest of the offsets of the batch that wrote it.

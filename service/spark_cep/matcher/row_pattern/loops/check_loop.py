@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_cep.columns.compilation import NONE, compiled, inlined
 from spark_cep.matcher.row_pattern.loops.tables import EDGE, ROWS_LIMIT, THREADS_LIMIT
 
-#: Numbers of rows are far below.
+#: Numbers of rows, and steps of work, are far below.
 _MOST = 1 << 60
 
 
@@ -33,6 +33,8 @@ def wrong_key(keys, threads, nodes, tried, instructions, variables, lengths):
         if first_tried + key.tried > len(tried):
             return number
         if not 0 <= key.first <= key.next_start or max(key.first, key.rows) > _MOST:
+            return number
+        if not NONE <= key.frontier < key.first + key.rows or not 0 <= key.work <= _MOST:
             return number
         if key.limit not in (0, ROWS_LIMIT, THREADS_LIMIT):
             return number

@@ -136,7 +136,7 @@ def take_up_tried(work, control, key):
 
 
 @inlined
-def may_match(program, programs, columns, rows, work, ask, control, begun, within):
+def may_match(program, programs, columns, rows, work, ask, control, key, begun, within):
     """Return whether a match may begin at a row, or is open behind the rows seen, as far as
     conditions say the same of each attempt. -1: there are too few nodes.
 
@@ -147,7 +147,7 @@ def may_match(program, programs, columns, rows, work, ask, control, begun, withi
     first = rows.at[control.first_row + begun - control.base]
     while top >= 0:
         if top + 1 >= len(nodes):
-            forget_tried(work, control, begun, control.frontier + 2)
+            forget_tried(work, control, begun, key.frontier + 2)
             return -1
         row, at = control.base + nodes[top].previous, nodes[top].label
         top -= 1
@@ -156,13 +156,13 @@ def may_match(program, programs, columns, rows, work, ask, control, begun, withi
             code = instruction.code
             if code == LABEL:
                 place = NONE
-                if row <= control.frontier and row < control.end:
+                if row <= key.frontier and row < control.end:
                     place = rows.at[control.first_row + row - control.base]
                 if place == NONE or (
                     within != FOREVER
                     and not is_within(rows, first, place, rows.time[first] + within)
                 ):
-                    forget_tried(work, control, begun, control.frontier + 2)
+                    forget_tried(work, control, begun, key.frontier + 2)
                     return 1
                 condition = program.variables[instruction.first]
                 if rows.bits[place] & condition.bits != condition.bits:
@@ -183,7 +183,7 @@ def may_match(program, programs, columns, rows, work, ask, control, begun, withi
             elif code == JUMP:
                 at = instruction.first
             elif code in (DONE, END):
-                forget_tried(work, control, begun, control.frontier + 2)
+                forget_tried(work, control, begun, key.frontier + 2)
                 return 1
             elif code == SAVE or row == 0:
                 at += 1

@@ -8,7 +8,7 @@ Called again, it goes on where it was.
 
 from __future__ import annotations
 
-from spark_cep.columns.compilation import FOREVER, NEVER, NONE, compiled, inlined
+from spark_cep.columns.compilation import FOREVER, NONE, compiled, inlined
 from spark_cep.matcher.row_pattern.loops.condition_loop import clear, copy, take
 from spark_cep.matcher.row_pattern.loops.failed_loop import (
     forget_tried,
@@ -118,9 +118,7 @@ def _open(program, columns, rows, work, control, key):
     if program.clause[0].keeps and key.threads:
         _replay(program, columns, rows, work, control)
     key.time = max(key.time, control.watermark)
-    control.frontier = key.next_row - 1 if key.attempt else key.first + key.rows - 1
-    control.work, control.deadline, control.failed, control.searched = 0, NEVER, 0, NONE
-    control.tried_from = key.start
+    control.failed, control.tried_from = 0, key.start
     note_anew(control)
     control.open = 1
 
@@ -172,15 +170,15 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                 return status
             if key.next_start >= control.end:
                 return DONE
-            again = control.failed and key.next_start < control.frontier
+            again = control.failed and key.next_start < key.frontier
             again = again and not clause.near and not clause.ahead
-            if again and control.searched < control.frontier:
+            if again and not key.searched:
                 # Of all later attempts together: none goes where another has failed.
-                control.searched = control.frontier
-                control.work += (control.frontier + 1 - key.next_start) * clause.span
-            if again and control.work <= clause.most_work:
+                key.searched = 1
+                key.work += (key.frontier + 1 - key.next_start) * clause.span
+            if again and key.work <= clause.most_work:
                 may = may_match(
-                    program, programs, columns, rows, work, ask, control, key.next_start,
+                    program, programs, columns, rows, work, ask, control, key, key.next_start,
                     clause.within,
                 )  # fmt: skip
                 if may < 0:
@@ -193,9 +191,9 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                     key.next_start += 1
                     _drop_rows(clause, control, key)
                     continue
-            _see(program, work, control, key.next_start)
+            _see(program, work, control, key, key.next_start)
             _begin(program, work, control, key)
-            if control.work > clause.most_work:
+            if key.work > clause.most_work:
                 key.limit = WORK_LIMIT
                 control.threads = 0
         begun = rows.at[offset + control.start]
@@ -211,16 +209,16 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                     at = rows.at[offset + key.next_row]
                     inside = is_within(rows, begun, at, deadline)
                 if not inside:
-                    _end_by_time(work, control, key, deadline)
+                    _drop_threads(work, control, key)
                     break
             elif key.attempt:
                 if deadline != FOREVER and deadline <= key.time:
-                    _end_by_time(work, control, key, deadline)
+                    _drop_threads(work, control, key)
                     break
                 if not control.closed:
                     return DONE
             if key.attempt:
-                _see(program, work, control, key.next_row)
+                _see(program, work, control, key, key.next_row)
             tidied = 0
             while True:
                 status = run_threads(
@@ -258,24 +256,23 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
             last = last_read(program, work, control, key)
             if last >= control.end:
                 return DONE
-            _see(program, work, control, last)
+            _see(program, work, control, key, last)
         status = room_to_settle(clause, out, control, key)
         if status != DONE:
             return status
         settle(program, rows, work, out, control, key)
         control.failed = not (key.limit or key.found or key.dropped)
         if not control.failed and clause.near:
-            forget_tried(work, control, control.tried_from, control.frontier + 2)
-            if not key.limit:
-                control.work += (key.next_row - key.start) * clause.span
+            forget_tried(work, control, control.tried_from, key.frontier + 2)
+            if key.found and not key.limit:
+                key.work += (key.next_row - key.start) * clause.span
             if shares(clause) and key.dropped and not (key.found or key.limit):
                 goes_before(control, key)
             else:
                 note_anew(control)
         key.attempt, key.found, key.dropped, key.limit = 0, 0, 0, 0
         # What is stored does not tell of attempts that are over.
-        key.found_at, key.found_node, key.found_length = 0, 0, 0
-        key.dropped_at, key.dropped_node, key.dropped_length = 0, 0, 0
+        key.found_node, key.found_length, key.dropped_node, key.dropped_length = 0, 0, 0, 0
         control.nodes, control.threads, control.slots = 0, 0, 1
         _drop_rows(clause, control, key)
 
@@ -304,27 +301,18 @@ def _pass_over(clause, rows, out, control, key):
 
 
 @inlined
-def _see(program, work, control, row):
+def _see(program, work, control, key, row):
     """Let a row be seen; the first time, its work begins, with that of restoring what threads keep
     of their rows: it may be the only row of its batch."""
-    if row > control.frontier:
-        control.frontier = row
-        control.work, control.deadline = 0, NEVER
+    if row > key.frontier:
+        key.frontier, key.work, key.searched = row, 0, 0
         if program.clause[0].near == 0:
             for number in range(control.threads):
                 thread = work.threads[number]
                 restored, instruction = program.clause[0].restored, program.instructions[thread.at]
                 if instruction.code == LABEL:
                     restored += program.variables[instruction.first].restored
-                control.work += thread.length * restored
-
-
-@compiled
-def _end_by_time(work, control, key, deadline):
-    """End an attempt at its deadline, whose work begins with the first that ends there."""
-    if deadline > control.deadline:
-        control.work, control.deadline = 0, deadline
-    _drop_threads(work, control, key)
+                key.work += thread.length * restored
 
 
 @inlined
@@ -352,8 +340,7 @@ def _drop_rows(clause, control, key):
 def _drop_threads(work, control, key):
     if control.threads:
         thread = work.threads[0]
-        key.dropped, key.dropped_at = 1, thread.at
-        key.dropped_node, key.dropped_length = thread.node, thread.length
+        key.dropped, key.dropped_node, key.dropped_length = 1, thread.node, thread.length
     control.threads = 0
 
 

@@ -87,7 +87,7 @@ def room_to_settle(clause, out, control, key):
     """Return whether there is room for all that comes of an attempt."""
     results = control.results + 3
     if clause.rows == WITH_UNMATCHED:
-        results += max(1, max(key.next_row, control.frontier + 1) - key.start)
+        results += max(1, max(key.next_row, key.frontier + 1) - key.start)
     if control.results >= control.drain_at or control.labels >= 4 * control.drain_at:
         return DRAIN
     if results > len(out.results):
@@ -144,14 +144,14 @@ def settle(program, rows, work, out, control, key):
         after = start + max(1, seen // TRIED_AGAIN)
         if key.limit == THREADS_LIMIT and seen * clause.most_threads > MOST_AGAIN:
             after = key.next_row
-        behind = min(control.frontier + 1, control.end)
+        behind = min(key.frontier + 1, control.end)
         if key.limit == WORK_LIMIT:
             after = max(after, behind)
         elif clause.near:
             # Threads do not count their work: it is that of the rows that are searched again.
-            left = max(0, clause.most_work - control.work)
+            left = max(0, clause.most_work - key.work)
             after = max(after, behind - left // clause.span)
-            control.work += max(0, behind - after) * clause.span
+            key.work += max(0, behind - after) * clause.span
     elif key.found:
         _match(program, rows, work, out, control, key)
         return

@@ -72,18 +72,21 @@ CLAUSE = record(
 #: A key. Rows are numbered from the first that it ever had; those from ``first`` on are kept.
 #: ``attempt`` is 1 where one is under way; ``found``, ``dropped`` and ``limit`` (1: rows, 2:
 #: threads, 3: work) are of that. Nodes count from the key's first. ``tried``: how many ``TRIED``.
+#: ``frontier`` is the newest row that an attempt has seen, ``work`` what attempts have cost since,
+#: those that deadlines have ended included; ``searched``: whether the rows behind the start of one
+#: that has failed were counted since.
 KEY = record(
     **dict.fromkeys(
         (
             "first", "rows", "matches", "covered", "next_start", "time", "start", "next_row",
-            "threads", "nodes", "tried",
+            "threads", "nodes", "tried", "frontier", "work",
         ),
         "i8",
     ),
     **dict.fromkeys(
         (
-            "attempt", "limit", "found", "found_at", "found_node", "found_length",
-            "dropped", "dropped_at", "dropped_node", "dropped_length",
+            "attempt", "limit", "found", "found_node", "found_length", "dropped", "dropped_node",
+            "dropped_length", "searched",
         ),
         "i4",
     ),
@@ -129,9 +132,7 @@ RESULT = record(
 #: A label of a row that an exclusion has is higher by this.
 EXCLUDED = 1 << 16
 
-#: Where a run stands. One row. ``frontier`` is the last row of the key that an attempt has seen,
-#: ``work`` what it has cost so far, or the time ``deadline``. ``failed``: the last attempt has;
-#: ``searched``: the ``frontier`` up to which the rows behind its start were counted.
+#: Where a run stands. One row. ``failed``: the last attempt has.
 #: ``repeated``: instructions times rows of an attempt up to which it is rather made again than
 #: stored where it has been; ``tried_from``: the row from which it is noted of the one under way.
 #: ``attempts`` were begun so far; ``attempt`` is the number of the one under way, ``before`` that
@@ -143,8 +144,7 @@ CONTROL = record(
         (
             "key", "open", "closed", "watermark", "first_row", "base", "end", "threads", "nodes",
             "slots", "serial", "results", "labels", "kept_threads", "kept_nodes", "first_thread",
-            "first_node", "drain_at", "ended", "known", "number", "start", "frontier",
-            "work", "deadline", "failed", "searched",
+            "first_node", "drain_at", "ended", "known", "number", "start", "failed",
             "first_tried", "kept_tried", "repeated", "tried_from", "attempts", "attempt", "before",
             "before_end", "before_nodes", "mixed", "mixed_slot", "mixed_of",
         ),

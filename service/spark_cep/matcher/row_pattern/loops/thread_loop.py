@@ -38,7 +38,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
     the partition has ended."""
     control.serial += 1
     control.mixed_slot = NONE
-    near, steps = program.clause[0].near, control.work
+    near, steps = program.clause[0].near, key.work
     control.known = min(until, control.end)
     control.ended = until > control.end
     keeps = program.clause[0].keeps
@@ -89,7 +89,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 steps += program.clause[0].step
                 if steps > program.clause[0].most_work:
                     key.limit = WORK_LIMIT
-                    control.work = steps
+                    key.work = steps
                     return STEPPED
             if code == LABEL:
                 if row >= control.end and control.ended:
@@ -160,7 +160,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
                 else:
                     rests = True
             elif code == DONE:
-                key.found, key.found_at, key.found_node, key.found_length = 1, at, node, length
+                key.found, key.found_node, key.found_length = 1, node, length
                 top = 0
                 alive = False
             elif row == 0:
@@ -176,7 +176,7 @@ def run_threads(program, programs, columns, rows, work, ask, control, key, until
         work.threads[place] = work.following[place]
     control.threads, control.nodes, control.slots = resting, nodes, slots
     if not near:
-        control.work = steps
+        key.work = steps
     return STEPPED
 
 
