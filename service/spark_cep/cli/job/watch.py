@@ -58,7 +58,7 @@ def watch(
         {
             "records": feeds.records,
             "results": feeds.results,
-            "pages": feeds.job_pages,
+            "job's pages": feeds.job_pages,
             "checkpoint": feeds.checkpoint,
         }
     )
