@@ -133,8 +133,9 @@ class Command:
             raise AssertionError(self.end_of_log()) from None
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """The lines of its log of this event, of all commands that wrote to the same log."""
-        lines = self.log.read_text("utf-8", errors="replace").splitlines()
+        """The lines of its log of this event, of all commands that wrote to the same log. The last
+        line counts once it is whole."""
+        lines = self.log.read_text("utf-8", errors="replace").split("\n")[:-1]
         found = [json.loads(line) for line in lines if line.startswith("{")]
         return [line for line in found if line.get("event") == name]
 
