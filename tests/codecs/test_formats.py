@@ -128,6 +128,43 @@ def test_no_schema_and_no_registry(tmp_path: Path) -> None:
         record_format(given, None, ["o"])
 
 
+@pytest.mark.parametrize(
+    ("form", "framing", "has_file"),
+    [
+        (form, framing, has_file)
+        for form in ("avro", "json", "protobuf")
+        for framing in ("registry", "glue", "none")
+        for has_file in (True, False)
+        # The settings of others are refused.
+        if has_file or framing == "registry" or form == "json"
+    ],
+)
+def test_a_start_without_a_registry_fails_where_one_is_asked(
+    form: str, framing: str, has_file: bool, tmp_path: Path
+) -> None:
+    """And in no other case."""
+    files = {
+        "avro": ("a.avsc", json.dumps(LOGIN)),
+        "json": ("b.json", json.dumps(ORDER)),
+        "protobuf": ("c.proto", 'syntax = "proto3";\nmessage Login { string user = 1; }\n'),
+    }
+    name, schema = files[form]
+    (tmp_path / name).write_text(schema, "utf-8")
+    given: dict[str, Any] = {"topics": ["t"], "format": form, "framing": framing}
+    if form == "json":
+        given["record"] = "t.Order"
+    if has_file:
+        given["reader_schema"] = {"file": tmp_path / name}
+    if framing == "glue" and form != "json":
+        given["writer_schemas"] = {"3b241101-e2bb-4255-8caf-4136c566a962": tmp_path / name}
+    without = settings(tmp_path, url=None, i=given)
+    if without.inputs["i"].asks_registry:
+        with pytest.raises(ConfigurationError, match="registry"):
+            record_format(without, None, ["t"])
+    else:
+        assert len(record_format(without, None, ["t"]).types) == 1
+
+
 def test_a_topic_has_one_format(tmp_path: Path) -> None:
     """And of JSON one type."""
     given = settings(tmp_path, a={"topics": ["t"]}, b={"topics": ["t"], "format": "json"})

@@ -24,6 +24,7 @@ import pytest
 import typer
 from rich.console import Console
 
+from examples.demo import run as demo_run
 from examples.demo.expected import expected
 from examples.demo.interruption import InterruptedDemo, Interruption
 from examples.demo.metrics import Progress
@@ -283,6 +284,35 @@ def test_what_is_kept_can_be_tried() -> None:
     last = "broker at here:1, registry at http://here:2; both run until Ctrl-C"
     assert last in out.getvalue()
     assert "spark-cep tail --config demo/config.yaml" in out.getvalue()
+
+
+def test_why_results_are_awaited_is_told_before_the_stream(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In one line, where nothing else would say why the last events have no result yet."""
+    out = StringIO()
+    before: list[str] = []
+    watched = Result(Counter(), Counter(), Progress(), expected(()), expected(()))
+
+    def watch(*_: object) -> Result:
+        before.extend(out.getvalue().splitlines())
+        return watched
+
+    monkeypatch.setattr(demo_run, "_watch", watch)
+    servers: Any = SimpleNamespace(
+        broker=SimpleNamespace(bootstrap="127.0.0.1:1"),
+        registry=SimpleNamespace(url="http://127.0.0.1:2"),
+    )
+    pages: Any = SimpleNamespace(address="http://127.0.0.1:3")
+    unused: Any = None
+    screen = Screen(console=Console(file=out, width=40))
+    options = Options(tmp_path, JARS, JARS)
+    code = demo_run._stream(servers, unused, pages, None, unused, screen, Interruption(), options)
+    assert code == 0
+    assert before[-1].endswith(
+        "results come when the watermark has passed their events; newer events move it, so those"
+        " read last wait"
+    )
 
 
 def test_rules_that_a_person_changes() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from examples.demo.arrivals import Arrival, count
 from examples.demo.expected import Counts
 from examples.demo.metrics import Progress, read_progress
-from examples.demo.screen import Screen, Status, one_line
+from examples.demo.screen import Screen, Status, _panel, one_line
 from examples.demo.summary import Result, tables
 from spark_cep.watch.result_line import clock, line
 
@@ -133,11 +133,14 @@ def test_progress_is_read_from_the_metrics_page() -> None:
         'spark_cep_batches_total{result="failed"} 1.0\n'
         "# TYPE spark_cep_watermark_timestamp_seconds gauge\n"
         "spark_cep_watermark_timestamp_seconds 1.740992397999e+09\n"
+        "# TYPE spark_cep_events_waiting gauge\n"
+        "spark_cep_events_waiting 3.0\n"
     )
     found = read_progress(page)
     assert found.read == {"logs": 12, "logins": 3}
     assert found.batches == 5
     assert found.watermark == 1_740_992_397_999
+    assert found.waiting == 3
     assert read_progress("") == Progress()
 
 
@@ -203,3 +206,14 @@ def test_progress_in_one_line() -> None:
         "wave 2/6, produced 7, read 5, matches 0, timeouts 0, late 0, dead letters 0,"
         " watermark 09:00:40, 3 events wait for it"
     )
+
+
+def test_a_terminal_shows_how_many_events_wait_for_the_watermark() -> None:
+    """Beside the watermark that they wait for."""
+    out = StringIO()
+    progress = Progress(read=Counter(logs=5), watermark=int(_at(40).timestamp() * 1000), waiting=3)
+    sent = Counter(logs=7, logins=0, sensors=0, orders=0)
+    Console(file=out, width=120).print(_panel(Status("2/6", sent, progress), 8.0))
+    rows = [line.split() for line in out.getvalue().splitlines()]
+    assert ["logs", "7", "5", "matches", "0", "watermark", "09:00:40"] in rows
+    assert any(row[-6:] == ["events", "that", "wait", "for", "it", "3"] for row in rows)

@@ -134,9 +134,7 @@ class Command:
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The lines of its log of this event, of all commands that wrote to the same log."""
-        lines = self.log.read_text("utf-8", errors="replace").splitlines()
-        found = [json.loads(line) for line in lines if line.startswith("{")]
-        return [line for line in found if line.get("event") == name]
+        return logged(self.log.read_text("utf-8", errors="replace"), name)
 
     def left_behind(self) -> list[str]:
         """Processes of its session that still run: JVM, Python workers, itself."""
@@ -160,6 +158,13 @@ class Command:
     def end_of_log(self) -> str:
         """For messages."""
         return self.log.read_text("utf-8", errors="replace")[-5000:]
+
+
+def logged(text: str, name: str) -> list[dict[str, Any]]:
+    """The lines of a log of this event. The last line counts once its end is written."""
+    lines = text.split("\n")[:-1]
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    return [line for line in found if line.get("event") == name]
 
 
 def _words(pid: int) -> bytes:

@@ -36,6 +36,19 @@ _SECONDS = 60.0
 #: The first run may compile what `make setup` has not.
 _SECONDS_TO_BEGIN = 300.0
 
+#: The width of the charts; text, left and right edge of each title.
+_TITLES = """
+const chart = getElement(document.querySelector(".watch-trend-chart").id.slice(1)).chart;
+const titles = chart.getZr().storage.getDisplayList(true)
+  .filter((each) => each.style.text !== undefined && each.z === 6)
+  .map((each) => {
+    const box = each.getBoundingRect().clone();
+    if (each.transform) box.applyTransform(each.transform);
+    return [each.style.text, box.x, box.x + box.width];
+  });
+return titles.length ? [chart.getWidth(), titles] : null;
+"""
+
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
@@ -246,7 +259,7 @@ def test_a_job_is_watched(browser: WebDriver, watched: str) -> None:
     page.wait_for(".watch-records", "300, the newest 200 are kept")
     assert len(page.all(".watch-records .watch-record")) == 200
     page.wait_for(".watch-rule-rejected", "wrong")
-    page.wait_for(".watch-notes", "checkpoint: not read")
+    page.wait_for(".watch-notes", "The checkpoint cannot be read: no file")
     pauses = {each.text.split("\n")[0]: each for each in page.all(".watch-row")}
     pauses["brute-force"].find_element("css selector", "[aria-label=pause]").click()
     page.wait_for(".watch-rule-paused", "brute-force")
@@ -266,8 +279,27 @@ def test_a_job_is_watched(browser: WebDriver, watched: str) -> None:
     browser.get(watched)
     page.wait_for(".watch-results", "match 1 of brute-force")
     page.wait_for(".watch-rules", "brute-force-2")
+    page.one("[aria-label=pause]").click()
+    page.wait_for(".q-notification", "quiet is not paused: Kafka does not answer. Check that")
+    assert "bootstrap:" not in page.text(".q-notification")
     errors = [each for each in browser.get_log("browser") if each["level"] == "SEVERE"]
     assert errors == []
+
+
+@pytest.mark.parametrize("width", [1440, 1000, 900])
+def test_titles_of_figures_are_whole(browser: WebDriver, watched: str, width: int) -> None:
+    """None reaches into the next chart, or beyond the edge of the last one."""
+    size = browser.get_window_size()
+    browser.set_window_size(width, size["height"])
+    try:
+        browser.get(watched)
+        Page(browser).one(".watch-trend canvas")
+        chart, titles = until(lambda: browser.execute_script(_TITLES), "titles")
+    finally:
+        browser.set_window_size(size["width"], size["height"])
+    names, begins, ends = zip(*titles, strict=True)
+    assert names == ("records/s", "lag, records", "latency, s; dotted: 95 %, grey: batch")
+    assert all(end <= most for end, most in zip(ends, [*begins[1:], chart], strict=True))
 
 
 def test_another_site_reads_nothing(address: str, watched: str) -> None:

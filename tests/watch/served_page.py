@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from spark_cep.compiler.rule_set import compile_rule
+from spark_cep.errors import KafkaUnavailableError
 from spark_cep.model import Coordinates
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.state.stored_group import HeldPartial, StoredRule
@@ -38,7 +39,9 @@ class MadeUpChanges:
         self._hold()
 
     def pause(self, rule: str) -> str:
-        """Pause a rule."""
+        """Pause a rule, but for one."""
+        if rule == "quiet":
+            raise KafkaUnavailableError("servers: 127.0.0.1:1/bootstrap: Connect failed")
         return self._changed(rule, "paused")
 
     def resume(self, rule: str) -> str:
@@ -92,7 +95,7 @@ def main() -> None:
         ShownLine("record", f"logins  ann  user=ann n={number}") for number in range(300)
     )
     readers = Readers({})
-    readers.notes["checkpoint"] = "not read"
+    readers.notes["checkpoint"] = "no file"
     serve(
         "127.0.0.1", 0, watch, readers, MadeUpChanges(watch), show=False,
         ready=lambda address: print(address, flush=True),

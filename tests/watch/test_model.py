@@ -125,8 +125,9 @@ def test_a_feed_is_followed_while_a_page_is_open() -> None:
     assert not readers._is_asked
 
 
-def test_what_goes_wrong_is_told() -> None:
-    """An error of ours as it is, one of a client with its type; the thread goes on."""
+def test_what_goes_wrong_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    """An error of ours as it is; one of a client on standard error, with a word where it is shown.
+    The thread goes on."""
     errors = iter([StartError("no broker"), ValueError("odd\nline")])
 
     @contextmanager
@@ -140,4 +141,5 @@ def test_what_goes_wrong_is_told() -> None:
     readers._read("records", feed)
     assert readers.notes == {"records": "no broker"}
     readers._read("records", feed)
-    assert readers.notes["records"].startswith("ValueError: odd")
+    assert readers.notes["records"].startswith("unexpected error. The terminal")
+    assert "ValueError: odd\nline" in capsys.readouterr().err

@@ -38,6 +38,21 @@ PagesUrl = Annotated[
         "--url", help="URL of the job's pages, http://HOST:PORT; default: that of the settings."
     ),
 ]
+ResultsFrom = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="beginning|now|TIME|DURATION",
+        help="Show output written since then: a time (ISO 8601, UTC), or a duration ago, such as"
+        " '10 minutes'.",
+    ),
+]
+OutputFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="File to write to; default: standard output.", dir_okay=False
+    ),
+]
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)

@@ -151,14 +151,23 @@ class Input(SettingsSection):
                 " the records, by the GUIDs of their versions",
                 "writer_schemas",
             )
-        has_file = self.reader_schema is not None and self.reader_schema.file is not None
-        if self.format != "json" and self.framing != "registry" and not has_file:
+        if self.format != "json" and self.framing != "registry" and not self._has_file:
             raise contradiction(
                 f"with framing: {self.framing}, {self.format.capitalize()} is read as the schema of"
                 " reader_schema.file",
                 "reader_schema",
             )
         return self
+
+    @property
+    def asks_registry(self) -> bool:
+        """Whether schemas are looked up in the registry: the one to read events as, and, but for
+        JSON, those that wrote the records."""
+        return not self._has_file or (self.framing == "registry" and self.format != "json")
+
+    @property
+    def _has_file(self) -> bool:
+        return self.reader_schema is not None and self.reader_schema.file is not None
 
     def topics_of(self, existing: Sequence[str]) -> list[str]:
         """The topics that the input reads, of those that exist."""

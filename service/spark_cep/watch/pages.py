@@ -127,8 +127,8 @@ class Pages:
             connection.close()
         if answer.status == http.HTTPStatus.UNAUTHORIZED:
             raise SparkCepError(
-                f"{self.url}{page}: name and password are refused (401): allowed are"
-                " observability.username and password that the job was started with"
+                f"{self.url}{page}: the job refuses name and password; set observability.username"
+                " and password to those that it was started with"
             )
         if len(body) > _MOST_BYTES:
             raise SparkCepError(f"{self.url}{page}: the answer has more than {_MOST_BYTES:,} bytes")
@@ -136,7 +136,8 @@ class Pages:
 
     def _other(self, page: str, status: int) -> SparkCepError:
         return SparkCepError(
-            f"{self.url}{page}: this is not the page of a spark-cep job (status {status})"
+            f"{self.url}{page}: this is not the page of a spark-cep job (status {status}); --url"
+            " gives the address of the job's pages"
         )
 
 

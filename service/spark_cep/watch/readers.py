@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Final
 
-from spark_cep.errors import SparkCepError, printable_lines
+from spark_cep.watch.told import told
 
 Read = Callable[[], float]
 """Reads once; returns the seconds until it should again."""
@@ -21,7 +21,7 @@ _END_SECONDS: Final = 5.0
 
 
 class Readers:
-    """Follows feeds while pages are open. ``notes``: by feed, why it cannot be followed now."""
+    """Follows feeds while pages are open. ``notes``: by feed, why it cannot be read now."""
 
     def __init__(
         self, feeds: Mapping[str, Feed], clock: Callable[[], float] = time.monotonic
@@ -69,11 +69,6 @@ class Readers:
                     seconds = read()
                     self.notes.pop(name, None)
                     self._ended.wait(seconds)
-        except SparkCepError as error:
-            self._failed(name, str(error))
         except Exception as error:  # noqa: BLE001  clients raise all kinds, and the page goes on
-            self._failed(name, f"{type(error).__name__}: {error}")
-
-    def _failed(self, name: str, why: str) -> None:
-        self.notes[name] = printable_lines(why)
-        self._ended.wait(_AGAIN_SECONDS)
+            self.notes[name] = told(error)
+            self._ended.wait(_AGAIN_SECONDS)

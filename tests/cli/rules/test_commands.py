@@ -161,7 +161,7 @@ def test_list_with_login_and_tls(start: Start, tmp_path: Path) -> None:
     config = settings(tmp_path, metrics_port=job.port, username="ops", password="other", **tls)
     refused = rules("list", "-c", config)
     assert refused.exit_code == 1
-    assert "/rules: name and password are refused (401)" in refused.stderr
+    assert "/rules: the job refuses name and password" in refused.stderr
 
 
 def test_list_elsewhere(start: Start, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from spark_cep.cli.authoring.forms import RuleForm
 from spark_cep.cli.saving import save
-from spark_cep.cli.terminal import out, print_warnings
+from spark_cep.cli.terminal import OutputFile, out, print_warnings
 
 
 def explain(
@@ -26,12 +26,7 @@ def explain(
             "--format", "-f", help="Output format: text, a drawing, or the compiled plan."
         ),
     ] = RuleForm.TEXT,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File to write to; default: standard output.", dir_okay=False
-        ),
-    ] = None,
+    output: OutputFile = None,
     schema: Annotated[
         list[Path] | None,
         typer.Option(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from spark_cep.cli.terminal import ConfigFile, note, out
+from spark_cep.cli.terminal import ConfigFile, ResultsFrom, note, out
 from spark_cep.config import load
 
 if TYPE_CHECKING:
@@ -52,15 +52,7 @@ def tail(
     key: Annotated[
         str | None, typer.Option("--key", "-k", help="Show only records with this Kafka key.")
     ] = None,
-    start: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="beginning|now|TIME|DURATION",
-            help="Show records written since then: a time (ISO 8601, UTC), or a duration ago, such"
-            " as '10 minutes'.",
-        ),
-    ] = "now",
+    start: ResultsFrom = "now",
     follow: Annotated[
         bool,
         typer.Option(

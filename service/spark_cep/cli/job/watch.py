@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spark_cep.cli.page_options import LOOPBACK, Host, OpenBrowser, Port, say_where
-from spark_cep.cli.terminal import ConfigFile, PagesUrl
+from spark_cep.cli.terminal import ConfigFile, PagesUrl, ResultsFrom
 from spark_cep.config import load
 from spark_cep.errors import needs_extra
 
@@ -16,15 +16,7 @@ from spark_cep.errors import needs_extra
 def watch(
     config: ConfigFile,
     url: PagesUrl = None,
-    start: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="beginning|now|TIME|DURATION",
-            help="Show results written since then: a time (ISO 8601, UTC), or a duration ago, such"
-            " as '10 minutes'.",
-        ),
-    ] = "now",
+    start: ResultsFrom = "now",
     allow_changes: Annotated[
         bool,
         typer.Option(
@@ -58,7 +50,7 @@ def watch(
         {
             "records": feeds.records,
             "results": feeds.results,
-            "pages": feeds.job_pages,
+            "job's pages": feeds.job_pages,
             "checkpoint": feeds.checkpoint,
         }
     )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from spark_cep.cli.saving import save
-from spark_cep.cli.terminal import err
+from spark_cep.cli.terminal import OutputFile, err
 from spark_cep.errors import ConfigurationError, printable
 
 commands = typer.Typer(name="schema", help="Infer the schemas of events.", no_args_is_help=True)
@@ -38,12 +38,7 @@ def infer(
     record: Annotated[
         str, typer.Option("--record", help="Name of the record type.", metavar="NAME")
     ] = "Event",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File to write to; default: standard output.", dir_okay=False
-        ),
-    ] = None,
+    output: OutputFile = None,
 ) -> None:
     """Infer the Avro schema of events from the first records of a file, or from the newest records
     of a topic. Use the result as `reader_schema.file` of an input, or with --schema."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nicegui import run, ui
 
-from spark_cep.errors import SparkCepError
+from spark_cep.watch.told import told
 
 
 class AddRule:
@@ -36,8 +36,8 @@ class AddRule:
     async def _submit(self) -> None:
         try:
             said = await run.io_bound(self._add, self._text.value)
-        except SparkCepError as error:
-            self._problems.set_text(str(error))
+        except Exception as error:  # noqa: BLE001  clients raise all kinds, and the page goes on
+            self._problems.set_text(f"The rule is not added:\n{told(error)}")
             return
         self._dialog.close()
         ui.notify(said, multi_line=True)

@@ -8,7 +8,6 @@ from typing import Final, Literal, Protocol
 
 from nicegui import run, ui
 
-from spark_cep.errors import SparkCepError
 from spark_cep.watch.job_watch import MOST_LINES, JobWatch
 from spark_cep.watch.page.adding import AddRule
 from spark_cep.watch.page.open_view import OpenView
@@ -16,6 +15,7 @@ from spark_cep.watch.page.rule_list import RuleList
 from spark_cep.watch.page.trend_chart import TrendChart
 from spark_cep.watch.readers import Readers
 from spark_cep.watch.recent_lines import RecentLines
+from spark_cep.watch.told import told
 
 _SECONDS: Final = 0.5
 _ID: Final = re.compile(r"^id: .*$", re.MULTILINE)
@@ -104,12 +104,12 @@ class WatchPage:
     async def _pause(self, rule: str, pause: bool) -> None:
         changes = self._changes
         assert changes is not None
+        word = "paused" if pause else "resumed"
         try:
             said = await run.io_bound(changes.pause if pause else changes.resume, rule)
-        except SparkCepError as error:
-            self._say(str(error), kind="negative")
+        except Exception as error:  # noqa: BLE001  clients raise all kinds, and the page goes on
+            self._say(f"{rule} is not {word}: {told(error)}", kind="negative")
         else:
-            word = "paused" if pause else "resumed"
             self._say(f"{rule} is {word} from the next batch on: {said}", kind="info")
 
     def _add(self, text: str) -> str:
@@ -154,7 +154,9 @@ class WatchPage:
     def _show_figures(self) -> None:
         pages, points = self._watch.pages, self._watch.trend.points
         self._status.set_text(pages.state)
-        notes = [f"{name}: {why}" for name, why in sorted(self._readers.notes.items())]
+        notes = [
+            f"The {name} cannot be read: {why}" for name, why in sorted(self._readers.notes.items())
+        ]
         self._notes.set_text("\n".join([*notes, *filter(None, [pages.note])]))
         if not points:
             return

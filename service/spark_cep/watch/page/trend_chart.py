@@ -11,8 +11,9 @@ from spark_cep.play.page import colours
 from spark_cep.watch.figures import TrendPoint
 
 _MOST_POINTS: Final = 240
-_LEFT: Final = ("0.5%", "34%", "67.5%")
-_WIDTH: Final = "31.5%"
+_LEFT: Final = ("0.5%", "25%", "49.5%")
+#: The title of the last one is the longest.
+_WIDTH: Final = ("23.5%", "23.5%", "50%")
 
 
 class TrendChart:
@@ -44,7 +45,7 @@ class TrendChart:
         text = {"color": colours.TEXT[self._dark], "fontSize": 11}
         line = {"lineStyle": {"color": colours.GRID[self._dark]}}
         title = text | {"fontWeight": 500}
-        names = ("records/s", "lag, records", "latency, s (dotted: 95 %; grey: batch)")
+        names = ("records/s", "lag, records", "latency, s; dotted: 95 %, grey: batch")
         places = range(len(names))
         return {
             "animation": False,
@@ -53,8 +54,8 @@ class TrendChart:
                 for at, name in enumerate(names)
             ],
             "grid": [
-                {"left": left, "width": _WIDTH, "top": 26, "bottom": 6, "containLabel": True}
-                for left in _LEFT
+                {"left": left, "width": width, "top": 26, "bottom": 6, "containLabel": True}
+                for left, width in zip(_LEFT, _WIDTH, strict=True)
             ],
             "xAxis": [
                 {"type": "value", "gridIndex": at, "show": False, "min": "dataMin",

@@ -98,12 +98,7 @@ class _Examination:
         )
         yield self._try("transactions", lambda: kafka_checks.check_transactions(settings, seconds))
         if topics is not None:
-            yield self._try("clock", lambda: self._clock(topics))
-
-    def _clock(self, topics: list[str]) -> str:
-        seconds = self._seconds
-        partitions = kafka_checks.input_partitions(self._settings, topics, seconds)
-        return kafka_checks.check_clock(self._settings, partitions, seconds)
+            yield self._try("clock", lambda: kafka_checks.check_clock(settings, topics, seconds))
 
     def _try(self, what: str, ask: Callable[[], _T], shown: Callable[[_T], str] = str) -> _T | None:
         try:
@@ -188,11 +183,7 @@ def _writable(folder: Path) -> str:
 
 def _asks_registry(settings: Settings) -> bool:
     """Return whether a start asks the registry for anything."""
-    return bool(in_avro(settings)) or any(
-        each.framing == "registry"
-        and (each.format != "json" or each.reader_schema is None or each.reader_schema.file is None)
-        for each in settings.inputs.values()
-    )
+    return bool(in_avro(settings)) or any(each.asks_registry for each in settings.inputs.values())
 
 
 def _counted(rules: RuleSet) -> str:

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import KafkaException, Producer, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # in no list
+from confluent_kafka import KafkaException, Producer, TopicCollection
+from confluent_kafka.admin import AdminClient
 
 from spark_cep.config import Settings
 from spark_cep.errors import StartError
@@ -18,7 +18,6 @@ from spark_cep.kafka_errors import ErrorKind, kind_of
 from spark_cep.pipeline.driver.commands.machine_checks import Doubt
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 from spark_cep.pipeline.driver.kafka.refusals import made
-from spark_cep.pipeline.wire.control import Partition
 
 #: The release that first had this version of a request, the newest one first. Brokers tell the
 #: requests that they know, and not their own version.
@@ -35,7 +34,6 @@ _REQUEST: Final = re.compile(r"ApiKey (\w+) \(\d+\) Versions \d+\.\.(\d+)")
 _AHEAD_SECONDS: Final = 60.0
 _READ, _WRITE = "Read", "Write"
 _PAGE: Final = "docs/security.md, Rights in Kafka"
-_NEWEST: Final = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # without types
 _T = TypeVar("_T")
 
 
@@ -197,36 +195,24 @@ def check_transactions(settings: Settings, seconds: float) -> str:
     return f"ids with the prefix {settings.transactional_id_prefix}-"
 
 
-def check_clock(settings: Settings, partitions: Sequence[Partition], seconds: float) -> str:
-    """Compare this machine's clock with the timestamps of the newest records: Kafka does not tell
-    its own time, but a record of the future tells that a clock is wrong."""
-    admin = made(lambda: AdminClient(settings.kafka.admin_config() | {"log_level": 0}))
-    wanted = {TopicPartition(*at): _NEWEST for at in partitions}
-    try:
-        asked = admin.list_offsets(wanted) if wanted else {}
-        newest = {
-            (at.topic, at.partition): future.result(seconds).timestamp
-            for at, future in asked.items()
-        }
-    except (KafkaException, TimeoutError) as error:
-        # Brokers before 3.0 do not tell it.
-        return f"not compared: {error}"
-    now = time.time()
-    ahead = {at: stamp / 1000 - now for at, stamp in newest.items() if stamp > 0}
-    if not ahead:
+def check_clock(settings: Settings, topics: Sequence[str], seconds: float) -> str:
+    """Compare this machine's clock with the timestamps of records: Kafka does not tell its own
+    time, but a record of the future tells that a clock is wrong."""
+    cluster = Cluster(settings, seconds=seconds)
+    partitions = cluster.partitions_with_records(topics)
+    if not partitions:
         return "no record to compare it with"
-    (topic, number), most = max(ahead.items(), key=lambda item: item[1])
-    if most > _AHEAD_SECONDS:
+    future = round((time.time() + _AHEAD_SECONDS) * 1000)
+    found = cluster.offsets(partitions, future, committed=False)
+    ahead = sorted((at, offset) for at, offset in found.items() if offset >= 0)
+    if ahead:
+        (topic, number), offset = ahead[0]
         raise Doubt(
-            f"the newest record of {topic}, partition {number}, is stamped {most:,.0f} s ahead of"
-            " this machine's clock: set the clock here, or where records are produced (NTP)"
+            f"the record at offset {offset} of {topic}, partition {number}, is stamped more than"
+            f" {_AHEAD_SECONDS:.0f} s ahead of this machine's clock: set the clock here, or where"
+            " records are produced (NTP)"
         )
     return f"no record is ahead of it by more than {_AHEAD_SECONDS:.0f} s"
-
-
-def input_partitions(settings: Settings, topics: Sequence[str], seconds: float) -> list[Partition]:
-    """The partitions of the inputs."""
-    return Cluster(settings, seconds=seconds).input_partitions(topics, ())
 
 
 def _asked(request: Callable[[], _T]) -> _T:

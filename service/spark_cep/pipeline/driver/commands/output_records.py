@@ -63,7 +63,7 @@ class RecordDecoder:
         try:
             return fastavro.schemaless_reader(BytesIO(framed.body), writer, reader)
         except Exception as error:  # fastavro raises many kinds, and anybody may write
-            raise UndecodedError(f"{type(error).__name__}: {error}") from error
+            raise UndecodedError(f"the body does not fit its schema, {framed.schema}") from error
 
     def _writer(self, schema: int | UUID) -> Any:
         if self._registry is None:
@@ -87,4 +87,4 @@ def _json(value: bytes) -> Any:
     try:
         return json.loads(value)
     except ValueError as error:
-        raise UndecodedError(f"it looks like JSON, and is none: {error}") from error
+        raise UndecodedError(f"it begins like JSON, and is none: {error}") from error

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from spark_cep.pipeline.driver.control.written_files import write_atomically
+
 
 class KafkaAnswer(NamedTuple):
     """An answer of Kafka: when it came, in monotonic milliseconds, and whether no batch begins
@@ -22,12 +24,10 @@ class KafkaAnswer(NamedTuple):
 def tell_answer(file: Path, answer: KafkaAnswer) -> None:
     """Replace what was told before. Where that cannot be written, nothing is heard of Kafka, and
     event time stands."""
-    fresh = file.with_suffix(".new")
     with suppress(OSError):
-        fresh.write_text(json.dumps(answer), "ascii")
-        fresh.replace(file)
+        write_atomically(file, json.dumps(answer))
 
 
 def last_answer(file: Path) -> KafkaAnswer | None:
     """The last answer that was told; ``None``: there was none."""
-    return KafkaAnswer(*json.loads(file.read_text("ascii"))) if file.exists() else None
+    return KafkaAnswer(*json.loads(file.read_text("utf-8"))) if file.exists() else None

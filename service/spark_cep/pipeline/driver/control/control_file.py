@@ -19,7 +19,7 @@ from spark_cep.pipeline.driver.control.source_offset import (
     by_partition,
     nested,
 )
-from spark_cep.pipeline.driver.control.written_files import write_atomically
+from spark_cep.pipeline.driver.control.written_files import write_for_query
 from spark_cep.pipeline.wire.control import ControlRecord
 
 _CLOCK: Final = "clock"
@@ -96,7 +96,7 @@ class ControlFile:
         """Write the newest record, if it could not be written yet. Raises as :meth:`write`."""
         if self._unwritten is None:
             return
-        write_atomically(self._file, self._unwritten, "what time it is")
+        write_for_query(self._file, self._unwritten, "what time it is")
         self._unwritten = None
 
 

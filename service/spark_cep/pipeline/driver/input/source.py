@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from spark_cep.pipeline.driver.control.answers import KafkaAnswer, tell_answer
 from spark_cep.pipeline.driver.control.control_file import newest, record_between
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
-from spark_cep.pipeline.driver.control.written_files import write_atomically
+from spark_cep.pipeline.driver.control.written_files import write_for_query
 from spark_cep.pipeline.read.ranges import Range, records_left, records_of
 from spark_cep.pipeline.spark.forking.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
@@ -105,7 +105,7 @@ def limit_reads(limit_file: Path, most_records: int | None) -> None:
     """From the next batch on, let each have so many records (``None``: all there are). Spark asks a
     source for its bound once, when the query starts. Raises StartError when the file cannot be
     written."""
-    write_atomically(limit_file, json.dumps(most_records), "how much to read")
+    write_for_query(limit_file, json.dumps(most_records), "how much to read")
 
 
 class _InputSource(DataSource):
