@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Final
 
-from spark_cep.watch.told import told
+from spark_cep.watch.error_text import error_text
 
 Read = Callable[[], float]
 """Reads once; returns the seconds until it should again."""
@@ -70,5 +70,5 @@ class Readers:
                     self.notes.pop(name, None)
                     self._ended.wait(seconds)
         except Exception as error:  # noqa: BLE001  clients raise all kinds, and the page goes on
-            self.notes[name] = told(error)
+            self.notes[name] = error_text(error)
             self._ended.wait(_AGAIN_SECONDS)

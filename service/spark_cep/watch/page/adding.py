@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nicegui import run, ui
 
-from spark_cep.watch.told import told
+from spark_cep.watch.error_text import error_text
 
 
 class AddRule:
@@ -37,7 +37,7 @@ class AddRule:
         try:
             said = await run.io_bound(self._add, self._text.value)
         except Exception as error:  # noqa: BLE001  clients raise all kinds, and the page goes on
-            self._problems.set_text(f"The rule is not added:\n{told(error)}")
+            self._problems.set_text(f"The rule is not added:\n{error_text(error)}")
             return
         self._dialog.close()
         ui.notify(said, multi_line=True)

@@ -8,6 +8,7 @@ from typing import Final, Literal, Protocol
 
 from nicegui import run, ui
 
+from spark_cep.watch.error_text import error_text
 from spark_cep.watch.job_watch import MOST_LINES, JobWatch
 from spark_cep.watch.page.adding import AddRule
 from spark_cep.watch.page.open_view import OpenView
@@ -15,7 +16,6 @@ from spark_cep.watch.page.rule_list import RuleList
 from spark_cep.watch.page.trend_chart import TrendChart
 from spark_cep.watch.readers import Readers
 from spark_cep.watch.recent_lines import RecentLines
-from spark_cep.watch.told import told
 
 _SECONDS: Final = 0.5
 _ID: Final = re.compile(r"^id: .*$", re.MULTILINE)
@@ -108,7 +108,7 @@ class WatchPage:
         try:
             said = await run.io_bound(changes.pause if pause else changes.resume, rule)
         except Exception as error:  # noqa: BLE001  clients raise all kinds, and the page goes on
-            self._say(f"{rule} is not {word}: {told(error)}", kind="negative")
+            self._say(f"{rule} is not {word}: {error_text(error)}", kind="negative")
         else:
             self._say(f"{rule} is {word} from the next batch on: {said}", kind="info")
 

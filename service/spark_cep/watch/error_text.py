@@ -1,4 +1,4 @@
-"""Errors as the page tells them: what is wrong, and what to do."""
+"""Texts of errors for the page: what is wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from spark_cep.errors import (
 )
 
 
-def told(error: Exception) -> str:
-    """Return what the page says of an error. One that is not of ours is written to standard error,
+def error_text(error: Exception) -> str:
+    """Return the text of an error for the page. An error of a library is written to standard error,
     with its traceback."""
     match error:
         case PagesUnavailableError():

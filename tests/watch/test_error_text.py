@@ -1,4 +1,4 @@
-"""What the page says of an error."""
+"""Texts of errors for the page."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from spark_cep.errors import (
     RulesTopicUnavailableError,
     SparkCepError,
 )
+from spark_cep.watch.error_text import error_text
 from spark_cep.watch.pages import pages_of
-from spark_cep.watch.told import told
 
 RAW = "127.0.0.1:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed"
 
@@ -25,7 +25,7 @@ def test_a_job_that_does_not_answer() -> None:
     with pytest.raises(SparkCepError) as error:
         pages.rules_page()
     assert "refused" in str(error.value)
-    said = told(error.value)
+    said = error_text(error.value)
     assert said.startswith("the job does not answer. Check that it runs.")
     assert "refused" not in said
 
@@ -40,14 +40,14 @@ def test_a_job_that_does_not_answer() -> None:
 )
 def test_what_a_client_says_is_not_shown(error: Exception, begin: str) -> None:
     """Nor an address of one of its connections."""
-    said = told(error)
+    said = error_text(error)
     assert said.startswith(begin)
     assert RAW not in said
 
 
 def test_what_is_wrong_with_a_rule_is_shown_whole() -> None:
     """As its author needs it; control characters are escaped."""
-    assert told(RuleSetError([Problem("odd\x1b")])) == "<rule>: odd\\x1b"
+    assert error_text(RuleSetError([Problem("odd\x1b")])) == "<rule>: odd\\x1b"
 
 
 def test_a_defect_is_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +55,7 @@ def test_a_defect_is_told_on_standard_error(capsys: pytest.CaptureFixture[str]) 
     try:
         raise ValueError("password=hunter2 x")
     except ValueError as error:
-        assert told(error) == (
+        assert error_text(error) == (
             "unexpected error. The terminal in which spark-cep watch runs shows it"
         )
     written = capsys.readouterr().err
