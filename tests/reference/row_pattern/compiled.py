@@ -164,8 +164,10 @@ def key_states(
                 dropped,
                 limit_text(limit, limits) if limit else None,
             )
-        counts = {name: int(key[name]) for name in _COUNTS}
-        yield KeyState(rows, attempt=attempt, searched=bool(key["searched"]), **counts)
+        state = KeyState(rows, attempt=attempt, searched=bool(key["searched"]))
+        for name in _COUNTS:
+            setattr(state, name, int(key[name]))
+        yield state
 
 
 def _thread(at: int, node: int, nodes: Sequence[tuple[int, int]]) -> Thread:
