@@ -496,6 +496,26 @@ def test_later_attempts_of_a_failed_one_are_not_run(within: str) -> None:
     assert kinds == ["Unmatched"] * 302 + ["MatchFound"]
 
 
+def test_rows_are_not_searched_for_each_attempt_that_look_backs_refuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where each attempt may match by what its rows are, the rows behind its start are not searched
+    before it is made: a condition is computed a few times of each row."""
+    calls = counted(monkeypatch, RowPatternCalls, "_call")
+    both = Both(
+        _plan(
+            "MEASURES COUNT(*) AS m PATTERN (A+ B) "
+            "DEFINE A AS s >= COALESCE(PREV(s), s) AND FIRST(A.n) = 1, B AS n < 0"
+        ),
+        RowPatternLimits(rows=250),
+    )
+    values = [1, *[0] * 299]
+    rows = [(0, both.event(number, {"s": "a", "n": n})) for number, n in enumerate(values)]
+    found = both.advance(rows, 300)
+    assert [each.limit for _, each in found if isinstance(each, GivenUp)] == ["more than 250 rows"]
+    assert calls.number < 10 * len(rows)
+
+
 @pytest.mark.parametrize("condition", ["COUNT(A.*) = -1", "COUNT(DISTINCT A.s) = -1"])
 @pytest.mark.parametrize("batch", [1, 7, 100])
 def test_what_threads_keep_of_their_rows_is_work(condition: str, batch: int) -> None:

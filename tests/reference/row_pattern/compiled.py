@@ -21,7 +21,7 @@ from spark_cep.matcher.row_pattern.states import RowPatternStates, new_keys
 from spark_cep.pattern.expressions import bind
 from tests.reference.row_pattern.state import Attempt, KeyState, Thread
 
-_COUNTS = "first", "matches", "covered", "next_start", "time", "frontier", "work"
+_COUNTS = "first", "matches", "covered", "next_start", "time", "frontier", "work", "searched"
 _LIMITS = {
     "rows": tables.ROWS_LIMIT,
     "threads": tables.THREADS_LIMIT,
@@ -192,7 +192,7 @@ def states_of(given: Sequence[KeyState], names: Names, matcher: CompiledRowPatte
     nodes: list[tuple[int, int]] = []
     for number, state in enumerate(given):
         key = keys[number]
-        for name in (*_COUNTS, "searched"):
+        for name in _COUNTS:
             key[name] = getattr(state, name)
         key["rows"] = len(state.rows)
         attempt, first_node = state.attempt, len(nodes)

@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.row_pattern.failures import SkipFault
-from spark_cep.matcher.row_pattern.loops.tables import MOST_AGAIN, TRIED_AGAIN
+from spark_cep.matcher.row_pattern.loops.tables import COUNTED, MOST_AGAIN, OPEN, TRIED_AGAIN
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.python_calls.evaluation import (
     Binder,
@@ -126,8 +126,8 @@ class RowPatternMatcher:
         another has failed."""
         looks_again = not self._runner.near and not self._runner.ahead
         again = state.failed and state.next_start < state.frontier and looks_again
-        if again and not state.searched:
-            state.searched = True
+        if again and state.searched == 0:
+            state.searched = COUNTED
             state.work += (state.frontier + 1 - state.next_start) * self._runner.span
 
     def _is_hopeless(self, state: KeyState) -> bool:
@@ -136,11 +136,12 @@ class RowPatternMatcher:
         runner = self._runner
         if not state.failed or runner.near or runner.ahead or start >= state.frontier:
             return False
-        if state.work > self._limits.work:
+        if state.work > self._limits.work or state.searched == OPEN:
             return False
-        return not runner.may_match(
-            state, start, lambda number: self._is_within(state, start, number)
-        )
+        if runner.may_match(state, start, lambda number: self._is_within(state, start, number)):
+            state.searched = OPEN
+            return False
+        return True
 
     def _is_final(self, state: KeyState, attempt: Attempt) -> bool:
         """Lets the threads of an attempt take all rows that there are; whether none is left."""

@@ -47,7 +47,7 @@ class KeyState:
     lie in a match or before one; the next attempt starts at ``next_start``. All further rows
     come later than ``time``; ``closed``: no row will follow. ``frontier`` is the newest row that an
     attempt has seen, ``work`` what attempts have cost since; ``failed``: the last attempt has;
-    ``searched``: whether later attempts were counted since.
+    ``searched``: whether later attempts were counted since (1), and one might match (2).
     """
 
     rows: list[Event] = field(default_factory=list)
@@ -60,7 +60,7 @@ class KeyState:
     closed: bool = False
     frontier: int = -1
     work: int = 0
-    searched: bool = False
+    searched: int = 0
     failed: bool = field(default=False, repr=False, compare=False)
 
     @property
@@ -72,7 +72,7 @@ class KeyState:
         """Let a row be seen; the first time, its work begins, with what it costs to restore what
         threads keep of their rows."""
         if number > self.frontier:
-            self.frontier, self.work, self.searched = number, restored, False
+            self.frontier, self.work, self.searched = number, restored, 0
 
     def row(self, number: int) -> Event:
         """A row that is kept."""

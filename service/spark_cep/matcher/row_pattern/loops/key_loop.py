@@ -37,8 +37,10 @@ from spark_cep.matcher.row_pattern.loops.shared_loop import (
 )
 from spark_cep.matcher.row_pattern.loops.tables import (
     CLOSED,
+    COUNTED,
     LABEL,
     MOST_KEPT_TRIED,
+    OPEN,
     ROWS_LIMIT,
     THREADS_LIMIT,
     UNMATCHED,
@@ -171,10 +173,10 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
             if key.next_start >= control.end:
                 return DONE
             again = control.failed and key.next_start < key.frontier
-            again = again and not clause.near and not clause.ahead
-            if again and not key.searched:
+            again = again and not clause.near and not clause.ahead and key.searched != OPEN
+            if again and key.searched != COUNTED:
                 # Of all later attempts together: none goes where another has failed.
-                key.searched = 1
+                key.searched = COUNTED
                 key.work += (key.frontier + 1 - key.next_start) * clause.span
             if again and key.work <= clause.most_work:
                 may = may_match(
@@ -191,6 +193,8 @@ def _apply(program, programs, columns, rows, work, out, ask, control, key):
                     key.next_start += 1
                     _drop_rows(clause, control, key)
                     continue
+                # What each attempt can take does not say which of them fail.
+                key.searched = OPEN
             _see(program, work, control, key, key.next_start)
             _begin(program, work, control, key)
             if key.work > clause.most_work:

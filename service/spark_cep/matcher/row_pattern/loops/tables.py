@@ -69,12 +69,13 @@ CLAUSE = record(
     near="u1", ahead="u1",
 )  # fmt: skip
 
+COUNTED, OPEN = 1, 2
 #: A key. Rows are numbered from the first that it ever had; those from ``first`` on are kept.
 #: ``attempt`` is 1 where one is under way; ``found``, ``dropped`` and ``limit`` (1: rows, 2:
 #: threads, 3: work) are of that. Nodes count from the key's first. ``tried``: how many ``TRIED``.
 #: ``frontier`` is the newest row that an attempt has seen, ``work`` what attempts have cost since,
 #: those that deadlines have ended included; ``searched``: whether the rows behind the start of one
-#: that has failed were counted since.
+#: that has failed were counted since (``COUNTED``), and a later one might match (``OPEN``).
 KEY = record(
     **dict.fromkeys(
         (
