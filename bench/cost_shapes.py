@@ -127,6 +127,12 @@ SQL: Sequence[Shape] = (
         _sql("a+ b", "a AS kind = 'a' AND COALESCE(LAST(a.v, 1), 0) < 9, b AS kind = 'b'"),
         closing=_of_kind("x"),
     ),
+    Shape(
+        "sql-first",
+        _sql("a+ b", "a AS kind = 'a' AND FIRST(a.v) = 0, b AS kind = 'b'"),
+        lambda number: {**_OPENING(number), "v": number},
+        closing=_of_kind("x"),
+    ),
     Shape("sql-nested", _sql("(a{0,44}){0,44} b", "a AS kind = 'a', b AS kind = 'b'")),
     Shape(
         "sql-alternatives",
