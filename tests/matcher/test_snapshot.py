@@ -1,7 +1,7 @@
 """State and events that wait as bytes, put together and divided: nothing is lost, whatever the
 order.
 
-``tests/golden/state`` holds both as blocks of formats 7 and 5, to load for ever;
+``tests/golden/state`` holds both as blocks of formats 8 and 5, to load for ever;
 ``REWRITE_GOLDEN=1`` writes only those that are missing.
 """
 
@@ -592,6 +592,7 @@ def golden_row_patterns() -> RowPatternInstances:
     instances = np.zeros(3, INSTANCE_IN_SQL)
     instances["key"], instances["rule"], instances["due"] = [0, 0, 1], [0, 1, 1], [20, FOREVER, -5]
     instances["threads"], instances["nodes"], instances["rows"] = [2, 0, 1], [1, 0, 0], [1, 1, 1]
+    instances["frontier"], instances["work"], instances["searched"] = [-1, 3, 1 << 50], [0, 9, 1], [0, 1, 2]
     instances["matches"], instances["first"], instances["attempt"] = (
         [7, 0, 1 << 40],
         [1 << 50, 3, 0],
@@ -619,7 +620,7 @@ def golden_batch() -> InputBatch:
 
 def golden(name: str, now: bytes) -> bytes:
     """The committed bytes."""
-    path = GOLDEN / f"columnar-7-{name}.bin"
+    path = GOLDEN / f"columnar-8-{name}.bin"
     if os.environ.get("REWRITE_GOLDEN") and not path.exists():
         path.write_bytes(now)
     return path.read_bytes()
@@ -668,4 +669,4 @@ def test_golden_batch() -> None:
 def test_every_golden_state_is_tested() -> None:
     """No file is left without its case."""
     files = {file.stem for file in GOLDEN.iterdir()}
-    assert files == {f"columnar-7-{name}" for name in (*golden_states(), "batch")}
+    assert files == {f"columnar-8-{name}" for name in (*golden_states(), "batch")}

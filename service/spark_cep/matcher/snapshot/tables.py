@@ -16,7 +16,7 @@ from spark_cep.matcher.keys import ENGINES
 from spark_cep.matcher.snapshot.columns import EVENT
 
 #: The format of its blocks.
-STATE = 7
+STATE = 8
 
 #: The tables of a state: keys, those of each engine, events.
 KEYS = 0
