@@ -92,7 +92,8 @@ def test_nothing_is_wrong(scenario: Scenario) -> None:
 
 def test_processes_are_killed(scenario: Scenario) -> None:
     """As by the kernel when memory is short. Without the process that plans the input the query is
-    started again; Java's end is named, with few lines, and has a code of its own."""
+    started again, without the one that writes the output its tasks; Java's end is named, with few
+    lines, and has a code of its own."""
     stream = Stream(scenario)
     stream.send(("k", "a", 0))
     with running(scenario.folder, _document(scenario)) as command:
@@ -102,6 +103,10 @@ def test_processes_are_killed(scenario: Scenario) -> None:
         command.wait_for(lambda: command.events("source_process_lost"))
         stream.send(("k", "b", 1))
         command.wait_for(lambda: len(command.events("batch_done")) > 1)
+        for delivery in command.processes(b"spark-cep: delivery"):
+            os.kill(delivery, signal.SIGKILL)
+        stream.send(("k", "a", 2), ("k", "b", 3))
+        command.wait_for(lambda: len(command.events("batch_done")) > 2)
         before = len(_lines(command))
         os.kill(_java(command), signal.SIGKILL)
         last = _last(command, ExitCode.JAVA_ENDED)

@@ -592,7 +592,11 @@ def golden_row_patterns() -> RowPatternInstances:
     instances = np.zeros(3, INSTANCE_IN_SQL)
     instances["key"], instances["rule"], instances["due"] = [0, 0, 1], [0, 1, 1], [20, FOREVER, -5]
     instances["threads"], instances["nodes"], instances["rows"] = [2, 0, 1], [1, 0, 0], [1, 1, 1]
-    instances["frontier"], instances["work"], instances["searched"] = [-1, 3, 1 << 50], [0, 9, 1], [0, 1, 2]
+    instances["frontier"], instances["work"], instances["searched"] = (
+        [-1, 3, 1 << 50],
+        [0, 9, 1],
+        [0, 1, 2],
+    )
     instances["matches"], instances["first"], instances["attempt"] = (
         [7, 0, 1 << 40],
         [1 << 50, 3, 0],

@@ -26,7 +26,7 @@ from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.wire.packets import PacketKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
 
     from spark_cep.pipeline.deliver.output import Delivery, WrittenBatch
@@ -42,6 +42,14 @@ _REPORT, _ERROR = 0, 1
 _requests: socket.socket | None = None
 
 
+def _do_nothing() -> None:
+    """Let the worker raise its error, and no more."""
+
+
+#: Called by a worker that finds the process ended.
+_ended: Callable[[], None] = _do_nothing
+
+
 class WritesTask(Protocol):
     """The output of one task, wherever it is written."""
 
@@ -55,11 +63,11 @@ class WritesTask(Protocol):
         """Undo what is not finished."""
 
 
-def start() -> int:
+def start(ended: Callable[[], None] = _do_nothing) -> int:
     """Fork the process, for the processes that this one forks from now on, and return its id. This
-    one has one thread."""
-    global _requests
-    _requests, requested = socket.socketpair()
+    one has one thread. ``ended`` is called by a worker that finds the process ended."""
+    global _requests, _ended
+    (_requests, requested), _ended = socket.socketpair(), ended
     process = os.fork()
     if process:
         requested.close()
@@ -133,6 +141,7 @@ def _ending() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        _ended()
         raise OutputError(
             f"the process that writes the output of this executor ({TITLE}) has ended: whether the"
             " batch was written is read from its commit markers when it runs again"

@@ -11,8 +11,10 @@ share it with their daemon, memory included, and no collection looks at it.
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from importlib import import_module
 
@@ -42,10 +44,19 @@ def leave_signals_as_they_are() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
 
 
+def end_all_workers() -> None:
+    """End the daemon of this worker with all its workers, without the process that writes their
+    output: Spark starts another daemon, and the tasks again."""
+    sys.stderr.write("the process that writes the output of the workers has ended: they end, too\n")
+    sys.stderr.flush()
+    # The daemon leads a group of its own.
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
 if __name__ == "__main__":
     leave_signals_as_they_are()
     become_worker()
-    import_module("spark_cep.pipeline.deliver.delivery_process").start()
+    import_module("spark_cep.pipeline.deliver.delivery_process").start(end_all_workers)
     daemon = import_module("pyspark.daemon")
     daemon.worker = ends_when_disconnected(daemon.worker)  # type: ignore[attr-defined]
     daemon.manager()
