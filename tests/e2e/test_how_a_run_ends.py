@@ -103,8 +103,8 @@ def test_processes_are_killed(scenario: Scenario) -> None:
         command.wait_for(lambda: command.events("source_process_lost"))
         stream.send(("k", "b", 1))
         command.wait_for(lambda: len(command.events("batch_done")) > 1)
-        for delivery in command.processes(b"spark-cep: delivery"):
-            os.kill(delivery, signal.SIGKILL)
+        (delivery,) = command.processes(b"spark-cep: delivery")
+        os.kill(delivery, signal.SIGKILL)
         stream.send(("k", "a", 2), ("k", "b", 3))
         command.wait_for(lambda: len(command.events("batch_done")) > 2)
         before = len(_lines(command))

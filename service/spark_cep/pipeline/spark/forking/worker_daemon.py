@@ -17,8 +17,12 @@ import socket
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from typing import Final
 
 from spark_cep.pipeline.spark.forking.preloading import become_worker
+
+#: The module of workers that run tasks.
+_TASKS: Final = "pyspark.worker"
 
 
 def ends_when_disconnected(
@@ -56,7 +60,9 @@ def end_all_workers() -> None:
 if __name__ == "__main__":
     leave_signals_as_they_are()
     become_worker()
-    import_module("spark_cep.pipeline.deliver.delivery_process").start(end_all_workers)
+    # Daemons of other modules plan the input, and write nothing.
+    if sys.argv[1:] == [_TASKS]:
+        import_module("spark_cep.pipeline.deliver.delivery_process").start(end_all_workers)
     daemon = import_module("pyspark.daemon")
     daemon.worker = ends_when_disconnected(daemon.worker)  # type: ignore[attr-defined]
     daemon.manager()
