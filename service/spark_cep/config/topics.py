@@ -161,8 +161,8 @@ class Input(SettingsSection):
 
     @property
     def asks_registry(self) -> bool:
-        """Whether schemas are looked up in the registry: the one to read events as, and, but for
-        JSON, those that wrote the records."""
+        """Return whether schemas are looked up in the registry: the one to read events as, and,
+        but for JSON, those that wrote the records."""
         return not self._has_file or (self.framing == "registry" and self.format != "json")
 
     @property

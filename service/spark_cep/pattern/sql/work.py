@@ -74,32 +74,37 @@ def _square(query: Query, rows: int) -> Iterator[TextWarning]:
         condition = query.defines.get(variable)
         span = None if condition is None else _of_the_match(condition)
         if span is not None:
-            start = query.define_starts[variable]
             message = (
                 "a row that only this condition refuses makes the search go through the rows of the"
                 f" attempt again for each of them: some {rows:,} rows reach `limits.work`"
             )
-            place = start + span[0], start + span[1]
-            yield TextWarning(message, place, allowed, Code.MUCH_WORK)
+            yield _of_condition(query, variable, span, message, allowed)
 
 
 def _timeouts(query: Query, rows: int) -> Iterator[TextWarning]:
-    """The first condition that reads rows taken, so that attempts do not share their work, if a
-    loop goes on whatever a row is: then WITHIN ends an attempt at each row of the window."""
+    """Yield the first condition that reads rows taken, so that attempts do not share their work, if
+    a loop goes on whatever a row is: then WITHIN ends an attempt at each row of the window."""
     if not any(_takes_any_row(query.defines.get(each)) for each in _looping(query.pattern)):
         return
     for variable, condition in query.defines.items():
         span = _of_the_match(condition)
         if span is not None:
-            start = query.define_starts[variable]
             message = (
                 "attempts share no work if a condition reads rows that they have taken: if an event"
                 f" ends those of a window of some {rows:,} rows, it reaches `limits.work`"
             )
             allowed = "a shorter WITHIN, a condition over its own row, or a higher `limits.work`"
-            place = start + span[0], start + span[1]
-            yield TextWarning(message, place, allowed, Code.MUCH_WORK)
+            yield _of_condition(query, variable, span, message, allowed)
             return
+
+
+def _of_condition(
+    query: Query, variable: str, span: tuple[int, int], message: str, allowed: str
+) -> TextWarning:
+    """Return the warning about a part of a variable's condition; ``span`` is where the part stands
+    in the condition."""
+    start = query.define_starts[variable]
+    return TextWarning(message, (start + span[0], start + span[1]), allowed, Code.MUCH_WORK)
 
 
 def _takes_any_row(condition: Expression | None) -> bool:
