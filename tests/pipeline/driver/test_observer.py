@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shutil
@@ -130,17 +131,22 @@ def test_progress_of_every_batch_is_taken_once(
     monkeypatch.setattr(observer, "_look_at_machine", lambda: None)
     idle = {"latestOffset": 5, "triggerExecution": 5}
     done = {"addBatch": 100, "triggerExecution": 110}
-    recent: list[dict[str, Any]] = []
+    recent: list[SimpleNamespace] = []
+    read: list[int] = []
     query: Any = SimpleNamespace(
         status={"isDataAvailable": True, "isTriggerActive": True, "message": "Processing"},
-        lastProgress=None,
-        recentProgress=recent,
+        _jsq=SimpleNamespace(recentProgress=lambda: recent),
     )
 
+    def of_java(progress: dict[str, Any]) -> SimpleNamespace:
+        def text() -> str:
+            read.append(progress["batchId"])
+            return json.dumps(progress)
+
+        return SimpleNamespace(batchId=lambda: progress["batchId"], json=text)
+
     def look(*progress: dict[str, Any]) -> None:
-        for each in progress:
-            recent.append(each)
-            query.lastProgress = each
+        recent.extend(map(of_java, progress))
         observer.look_at(query, {})
         observer.look_at(query, {})
 
@@ -150,6 +156,8 @@ def test_progress_of_every_batch_is_taken_once(
     look(_progress(2, **done), _progress(3, **done), _progress(4, **idle))
     assert _value(metrics, "spark_cep_state_rows_updated_total") == 4
     assert [offsets["t", 0] for offsets in told] == [0, 1, 2, 3]
+    # Those that were seen are not read again; the idle trigger may be, until its batch is done.
+    assert read.count(0) == read.count(2) == read.count(3) == 1
 
 
 def test_what_is_not_known_is_not_up_to_date(observer: Observer, metrics: Metrics) -> None:
@@ -164,7 +172,7 @@ def test_room_on_the_checkpoint_s_disk(
     monkeypatch.setattr(driver_observer, "_MACHINE_EVERY_SECONDS", 0)
     idle: Any = SimpleNamespace(
         status={"isDataAvailable": False, "message": "", "isTriggerActive": False},
-        lastProgress=None,
+        _jsq=SimpleNamespace(recentProgress=list),
     )
     (tmp_path / "checkpoint").mkdir()
     observer.look_at(idle, {})

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import socket
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -146,3 +147,29 @@ def test_the_log_of_offsets(spark: SparkSession, tmp_path: Path) -> None:
     entry = private_api.offset_log(query).get(0).get()
     assert entry.metadataOpt().get().batchTimestampMs() > 0
     assert entry.offsets().head().get().json().startswith("{")
+
+
+@pytest.mark.spark
+def test_the_progress_of_a_query(spark: SparkSession, tmp_path: Path) -> None:
+    """The texts of the batches that are asked for, as the public way has them."""
+    stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+    query = (
+        stream.writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(processingTime="0 seconds")
+        .start()
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while len(query.recentProgress) < 4 and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        query.stop()
+    public = query.recentProgress
+    assert len(public) >= 4
+    for after in (-1, 1, public[-1].batchId):
+        found = private_api.progress_after(query, after)
+        assert [each["batchId"] for each in found] == list(range(after + 1, len(public)))
+        for each in found:
+            assert each["durationMs"] == public[each["batchId"]].durationMs
+            assert [source["endOffset"] for source in each["sources"]]

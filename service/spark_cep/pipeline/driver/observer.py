@@ -27,6 +27,7 @@ from spark_cep.pipeline.driver.rules.rule_status import RuleStatus
 from spark_cep.pipeline.match.latency import publish_latency, source_delay
 from spark_cep.pipeline.spark.local_folder import local_folder
 from spark_cep.pipeline.spark.memory import by_process, driver_jvm
+from spark_cep.pipeline.spark.private_api import progress_after
 from spark_cep.pipeline.wire.control import Partition
 from spark_cep.pipeline.wire.reports import Count, ProcessMemory
 
@@ -163,14 +164,10 @@ class Observer:
             self._health.ready()
         if not query.status["isDataAvailable"]:
             self._health.progressed()
-        last = query.lastProgress
-        if last is not None and last["batchId"] > self._seen_batch:
-            # All of them are many texts to read, and most often the last one is the only new one.
-            several = last["batchId"] > self._seen_batch + 1
-            for progress in query.recentProgress if several else [last]:
-                if progress["batchId"] > self._seen_batch and is_batch(progress):
-                    self._seen_batch = progress["batchId"]
-                    self._batch_committed(progress)
+        for progress in progress_after(query, self._seen_batch):
+            if is_batch(progress):
+                self._seen_batch = progress["batchId"]
+                self._batch_committed(progress)
         self._look_at_machine()
         self.event_time.look(holding)
 

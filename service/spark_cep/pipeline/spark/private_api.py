@@ -9,6 +9,7 @@ installed version for each by name, and for those that only one module can use: 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkConf, SparkContext
@@ -71,6 +72,21 @@ def offset_log(query: StreamingQuery) -> Any:
     """The log that a query plans its batches in (``OffsetSeqLog`` of Spark's own)."""
     execution: Any = query._jsq  # noqa: SLF001  progress tells of a batch when it is done
     return execution.streamingQuery().offsetLog()
+
+
+def progress_after(query: StreamingQuery, batch: int) -> list[dict[str, Any]]:
+    """Spark's progress of the batches after ``batch``, oldest first, of those that it keeps.
+
+    The public ``recentProgress`` writes and parses a hundred texts for each call: a tenth of a
+    second of processor time, a few times a second.
+    """
+    kept: Any = query._jsq.recentProgress()  # noqa: SLF001  Java's, each of which is read when asked
+    found: list[dict[str, Any]] = []
+    for progress in reversed(kept):
+        if progress.batchId() <= batch:
+            break
+        found.append(json.loads(progress.json()))
+    return found[::-1]
 
 
 def repartition_checkpoint(spark: SparkSession, checkpoint: str, partitions: int) -> None:
