@@ -35,11 +35,14 @@ def test_without_an_archive_java_is_told_of_none(tmp_path: Path) -> None:
 
 
 def test_the_class_path_is_given_in_full_and_in_order() -> None:
-    """What the user has of it comes first; then Spark's jars, by name."""
+    """What the user has of it comes first; then Spark's jars, by name, and before them those in
+    which Spark looks for classes in each batch."""
     jars = spark_jars()
     found = class_path({_PATH: "/own.jar"}, jars, None)[_PATH].split(os.pathsep)
     assert found == ["/own.jar", *map(str, jars)]
-    assert jars == sorted(jars)
+    first = [jar for jar in jars if jar.name.startswith(("spark-", "scala-library"))]
+    assert jars == [*sorted(first), *sorted(set(jars) - set(first))]
+    assert {"scala-library-2", "spark-core_2"} < {jar.name.partition(".")[0] for jar in first}
     names = [jar.name.rpartition("-")[0] for jar in jars]
     assert {"spark-sql_2.13", "hadoop-client-runtime", "rocksdbjni"} < set(names)
     assert not [name for name in names if name.startswith(("spark-mllib", "hive-", "kubernetes-"))]

@@ -34,6 +34,9 @@ _LEFT_OUT = (
     "spark-kubernetes", "kubernetes-", "volcano-", "vertx-", "zjsonpatch", "spark-yarn",
     "spark-connect", "spark-pipelines", "spark-repl", "scala-compiler", "jline",
 )  # fmt: skip
+#: Beginnings of the jars that come first. Spark reads the class file of each function that it sends
+#: to tasks, some fifteen in a batch, and Java looks for it in one jar after the other.
+_FIRST = ("spark-", "scala-library")
 #: Hundreds of classes cannot be archived, generated ones above all.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
@@ -50,9 +53,10 @@ def archive(folder: Path | None) -> Path | None:
 
 def spark_jars() -> list[Path]:
     """The jars of the installed Spark that a job in one process can use, in an order that does not
-    depend on the file system."""
+    depend on the file system: first those in which Spark looks for a class again in each batch."""
     jars = (_home() / "jars").glob("*.jar")
-    return sorted(jar for jar in jars if not jar.name.startswith(_LEFT_OUT))
+    used = (jar for jar in jars if not jar.name.startswith(_LEFT_OUT))
+    return sorted(used, key=lambda jar: (not jar.name.startswith(_FIRST), jar.name))
 
 
 def view_of_spark(folder: Path | None, scratch: Path) -> Path:
