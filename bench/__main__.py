@@ -25,6 +25,7 @@ from bench import many_rules as by_rules
 from bench import memory as peaks
 from bench import rule_changes as changing
 from bench import scaling as scales
+from bench import several as of_several
 from bench import sql_rules as in_sql
 from bench import start as starts
 from bench import state_growth as states
@@ -117,6 +118,14 @@ def payments(
         runs,
         cores,
         record=record,
+    )
+
+
+@app.command()
+def several(events: Events = 1_000_000, runs: Runs = 3, cores: Cores = None) -> None:
+    """Three rules with keys of their own, of which each concerns every event."""
+    _measure_alone(
+        "several", lambda bed: of_several.several(bed, events=events, runs=runs), runs, cores
     )
 
 
@@ -437,6 +446,7 @@ def everything(record: Record = False) -> None:
     throughput(record=record)
     payments(record=record)
     relevant(record=record)
+    several()
     sql(record=record)
     state_growth()
     rules(record=record)

@@ -19,6 +19,7 @@ _TITLES = {
     "throughput": "Throughput",
     "payments": "Payments",
     "relevant": "All events relevant, and looking back",
+    "several": "Several rules for every event",
     "sql": "Rules in SQL",
     "state-growth": "State grows",
     "rules": "Rules grow",
