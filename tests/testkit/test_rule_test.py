@@ -461,6 +461,53 @@ def test_events_are_checked_against_the_schema() -> None:
     assert len(union.matches) == 1
 
 
+_PLACE = {
+    "type": "record",
+    "name": "Place",
+    "fields": [
+        {"name": "crane", "type": ["null", "string"]},
+        {"name": "kind", "type": "string"},
+        {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+_IN_SQL = """
+id: places
+sql: |
+  SELECT * FROM places MATCH_RECOGNIZE (
+    PARTITION BY kind ORDER BY ts MEASURES LAST(a.crane) AS crane
+    PATTERN (a) DEFINE a AS {where})
+"""
+
+
+@pytest.mark.parametrize("sql", [False, True], ids=["steps", "SQL"])
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("crane LIKE 'C%'", ["C1", "C2x"]),
+        ("crane LIKE '%x'", ["C2x", "x"]),
+        ("crane LIKE '%2%'", ["C2x"]),
+        ("crane LIKE 'C_'", ["C1"]),
+        ("NOT crane LIKE 'C%'", ["x"]),
+        ("STARTSWITH(crane, 'C')", ["C1", "C2x"]),
+        ("ENDSWITH(crane, 'x')", ["C2x", "x"]),
+        ("CONTAINS(crane, '2')", ["C2x"]),
+        ("kind = 'k' AND (crane LIKE 'C1%' OR crane = 'x')", ["C1", "x"]),
+    ],
+)
+def test_parts_of_texts_are_compared_with_and_without_a_schema(
+    where: str, found: list[str], sql: bool
+) -> None:
+    """A column whose type nobody has said may hold texts, too."""
+    pattern = Pattern.begin("a").where(where).rule("places", key="kind")
+    tested = load_rules(_IN_SQL.format(where=where), "places")[0].rule if sql else pattern
+    for schema in (None, _PLACE):
+        kit = RuleTest(tested, schema=schema)
+        for crane in ("C1", "C2x", "x", None):
+            kit.send(kind="k", crane=crane)
+        kit.finish()
+        assert [match.events()[0]["crane"] for match in kit.matches] == found
+
+
 def test_a_key_over_columns_of_several_types() -> None:
     """Events of two record types meet by columns that only one of them has each."""
     call = {"type": "record", "name": "Call", "fields": [{"name": "caller", "type": "string"}]}

@@ -47,7 +47,7 @@ class _EventWriter(Writer):
         self._numbers = numbers
 
     def _call(self, operator: str, arguments: Sequence[Node], kind: SqlType) -> SqlType:
-        if found := compared_part(Call(operator, tuple(arguments))):
+        if found := compared_part(Call(operator, tuple(arguments)), self._typing):
             self._add(op.COLUMN, self._read(self._numbers(found.path, found.part)))
             self._literal(found.constant, STRING)
             self._add(op.EQUAL)

@@ -36,9 +36,9 @@ def compared_texts(node: Node, typing: Typing) -> list[ComparedText] | None:
         return None
 
 
-def compared_part(call: Call) -> ComparedText | None:
-    """Return the one part of a text that LIKE, STARTSWITH, ENDSWITH or CONTAINS compares with a
-    constant; ``None`` for anything else."""
+def compared_part(call: Call, typing: Typing) -> ComparedText | None:
+    """Return the one part of a text column that LIKE, STARTSWITH, ENDSWITH or CONTAINS compares
+    with a constant; ``None`` for anything else, and for columns whose type is not known."""
     fixed: tuple[Place, str] | None
     match call:
         case Call("LIKE", (Column(path), Literal(str(pattern)))):
@@ -47,7 +47,7 @@ def compared_part(call: Call) -> ComparedText | None:
             fixed = _FUNCTIONS[operator], constant
         case _:
             return None
-    if fixed is None:
+    if fixed is None or typing.type_of(Column(path)) != STRING:
         return None
     place, text = fixed
     length = len(text.encode()) if place in (Place.START, Place.END) else 0
@@ -64,7 +64,7 @@ def _compared(node: Node, typing: Typing) -> Iterator[ComparedText]:
     match node:
         case Literal() | Column() | Call("IS NULL", (Column(),)):
             return
-        case Call() if found := compared_part(node):
+        case Call() if found := compared_part(node, typing):
             yield found
         case Call(operator, arguments) if any(typing.type_of(a) == STRING for a in arguments):
             columns = [each.path for each in arguments if isinstance(each, Column)]
