@@ -98,13 +98,26 @@ def moment_lines(moment: Moment, partials: Mapping[int, PartialAccount]) -> Iter
 def _effects(moment: Moment, partials: Mapping[int, PartialAccount]) -> Iterator[str]:
     for turn in moment.turns:
         yield from _turn(turn)
+        for _, number in turn.took:
+            yield from _ended_at_once(partials.get(number), moment)
     for step, number in moment.started:
         yield f"    {number} begins with {_first_of(partials.get(number), moment)} as {step}"
+        yield from _ended_at_once(partials.get(number), moment)
     if moment.event is not None and not moment.turns and not moment.started:
         for passed in moment.not_started:
             yield from _passed(passed, "    ", "nothing begins: ")
     for match_id in moment.matches:
         yield f"    match {match_id}"
+
+
+def _ended_at_once(partial: PartialAccount | None, moment: Moment) -> Iterator[str]:
+    """The end of a partial match that has taken the event: complete, and not emitted, or dropped.
+    A match has a line of its own."""
+    ending = None if partial is None else partial.ending
+    if partial is None or ending is None or moment.event is None or ending.reason in _NO_LOSS:
+        return
+    if ending.event == moment.event.at:
+        yield f"        {partial.number} ends, {ending_text(ending)}"
 
 
 def _first_of(partial: PartialAccount | None, moment: Moment) -> str:

@@ -11,6 +11,7 @@ from spark_cep import Pattern
 from spark_cep.pattern.tree import Rule
 from spark_cep.testkit import RuleTest
 from spark_cep.why.account import Account, EndReason, EventState, Moment, Passed, Unmet
+from spark_cep.why.text import account_text
 
 
 def sent(pattern: Pattern, *events: dict[str, Any], **fields: Any) -> RuleTest:
@@ -201,6 +202,9 @@ def test_a_cooldown() -> None:
     kit = sent(pair(), of("a"), of("b"), of("a"), of("b"), cooldown="1 minute")
     assert len(kit.matches) == 1
     assert [reason for reason, _ in reasons(kit)] == [EndReason.MATCH, EndReason.COOLDOWN]
+    *_, takes, ends = account_text(account(kit)).splitlines()
+    assert takes == "    2 (a) takes it as b"
+    assert ends.startswith("        2 ends, cooldown: complete, less than the cooldown of 1 minute")
 
 
 def test_absence() -> None:
@@ -339,6 +343,8 @@ def test_the_kit_explains_ends(reason: str) -> None:
     kit = sent(pattern, *events, **fields)
     kit.restart()
     kit.advance("1 minute")
+    said = f" ends, {reason.replace('_', ' ')}: "
+    assert any(said in line for line in account_text(account(kit)).splitlines())
     (line,) = [each for each in kit.explain().splitlines() if each.startswith("ended: ")]
     assert line.startswith("ended: r, key 'ann': a 1")
     assert f", {reason}: " in line
