@@ -46,7 +46,7 @@ def state(
     if as_json:
         typer.echo(state_text.as_json(report, plans))
     else:
-        state_text.show(report, plans, out)
+        state_text.show(report, plans, out, key)
 
 
 @commands.command()

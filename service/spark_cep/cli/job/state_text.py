@@ -25,6 +25,7 @@ from spark_cep.pipeline.driver.commands.state_report import (
 )
 from spark_cep.pipeline.match.watermark import BEGINNING, END
 from spark_cep.watch.rules_of_batch import rules_of_batch
+from spark_cep.why.times import instant_text
 
 
 def moment(time: int | None) -> str | None:
@@ -126,8 +127,8 @@ def partial_data(partial: StoredPartialMatch, plans: Plans) -> dict[str, Any]:
     return found
 
 
-def show(report: StateReport, plans: Plans, console: Console) -> None:
-    """Print the report as tables."""
+def show(report: StateReport, plans: Plans, console: Console, key: str | None) -> None:
+    """Print the report as tables, with the partial matches of ``key`` if it was asked for."""
     position, layout = report.position, report.layout
     done = f"batch {position.committed} committed"
     if position.uncommitted:
@@ -149,14 +150,31 @@ def show(report: StateReport, plans: Plans, console: Console) -> None:
     for title, columns, rows in _tables(report):
         table(console, title, columns, rows)
     if report.of_key is not None:
-        show_of_key(report.of_key, plans, console)
+        show_of_key(report.of_key, plans, console, key)
 
 
-def show_of_key(partials: Sequence[StoredPartialMatch], plans: Plans, console: Console) -> None:
-    """Print the partial matches of the key."""
-    columns = ("rule", "version", "key group", "began", "deadline", "waits for", "events")
-    rows = [_partial_row(partial_data(each, plans)) for each in partials]
-    table(console, "Partial matches of the key", columns, rows)
+def show_of_key(
+    partials: Sequence[StoredPartialMatch], plans: Plans, console: Console, key: str | None
+) -> None:
+    """Print the open partial matches of a key, ``None`` for rules without key."""
+    of_key = "rules without key" if key is None else f"key {key}"
+    console.print(f"\nOpen partial matches of {of_key}", style="bold", markup=False)
+    if not partials:
+        console.print("none; events that the watermark has not passed yet are not included")
+    for each in partials:
+        for line in _partial_lines(each, plans):
+            # As it is: a break within a time or a place could not be copied.
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _partial_lines(stored: StoredPartialMatch, plans: Plans) -> Iterator[str]:
+    partial = partial_data(stored, plans)
+    line = f"{stored.rule}, version {stored.version}: began {instant_text(stored.began)}"
+    if waits := _waits(partial):
+        line += f", waits for {waits}"
+    yield f"{line}, until {instant_text(stored.deadline)}" if partial["deadline"] else line
+    for event in partial["events"]:
+        yield "  {step}  {topic}/{partition}/{offset}".format(**event)
 
 
 _RULE = (
@@ -183,19 +201,13 @@ def _tables(report: StateReport) -> Iterator[tuple[str, tuple[str, ...], list[li
     yield "Largest buckets", ("key group", "bucket", *_SIZE), rows
 
 
-def _partial_row(partial: Mapping[str, Any]) -> list[str]:
-    columns = ("rule", "version", "key_group", "began", "deadline")
-    events = ["{step}={topic}/{partition}/{offset}".format(**event) for event in partial["events"]]
-    return [*(_text(partial[name]) for name in columns), _waits(partial), "  ".join(events)]
-
-
 def _waits(partial: Mapping[str, Any]) -> str:
-    """The steps that could take an event, and those that must not come."""
+    """The steps that could take an event, and those that must not come; empty if not known."""
     if "waits_for" not in partial:
-        return "-"
+        return ""
     forbidden = [f"not {name}" for name in partial["forbids"]]
     at_deadline = ["the deadline, with which it matches"] if partial["absence"] else []
-    return " or ".join([*partial["waits_for"], *at_deadline, *forbidden]) or "-"
+    return " or ".join([*partial["waits_for"], *at_deadline, *forbidden])
 
 
 def _size(size: Size) -> list[str]:

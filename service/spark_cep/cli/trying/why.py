@@ -107,7 +107,7 @@ def why(
 
     settings = None if config is None else load(config)
     if still_open or checkpoint is not None:
-        _show_open(settings, checkpoint, key, rule, as_json=as_json)
+        _show_open(settings, checkpoint, key, (rule, rules), as_json=as_json)
         return
 
     from spark_cep.backtest.replay import run_settings
@@ -164,11 +164,12 @@ def _show_open(
     settings: Settings | None,
     checkpoint: str | None,
     key: str | None,
-    rule: str | None,
+    of: tuple[str | None, Path | None],
     *,
     as_json: bool,
 ) -> None:
-    """Print the open partial matches of a key, as of the last committed batch."""
+    """Print the open partial matches of a key, as of the last committed batch. ``of``: of one rule,
+    and where rules are."""
     from spark_cep.pipeline.spark.starting import StartingSpark
 
     if settings is None:
@@ -178,17 +179,25 @@ def _show_open(
     spark = StartingSpark(settings, None, short=True)
     from spark_cep.cli.job import state_text
     from spark_cep.pipeline.driver.commands.state_report import read_key
+    from spark_cep.why.times import instant_text
 
     report = read_key(settings, key, spark.session)
-    partials = [each for each in report.partials if rule in (None, each.rule)]
+    partials, (rule, rules) = report.partials, of
+    if rule is not None:
+        # One that drains is not among the rules of the settings any more.
+        drains = any(each.rule == rule for each in partials)
+        wanted = rule if drains else _rule(rule, rules, settings).rule.id
+        partials = [each for each in partials if each.rule == wanted]
     plans = state_text.plans_of(settings, report.batch)
     if as_json:
         found = [state_text.partial_data(each, plans) for each in partials]
         watermark = state_text.moment(report.watermark)
         typer.echo(json.dumps({"watermark": watermark, "partial_matches": found}, indent=2))
     else:
-        out.print(f"watermark  {state_text.moment(report.watermark) or 'not yet'}", markup=False)
-        state_text.show_of_key(partials, plans, out)
+        known = state_text.moment(report.watermark) is not None
+        watermark = instant_text(report.watermark) if known else "not yet"
+        out.print(f"watermark  {watermark}", markup=False, highlight=False)
+        state_text.show_of_key(partials, plans, out, key)
 
 
 def _rule(rule: str | None, rules: Path | None, settings: Settings | None) -> LoadedRule:
