@@ -240,14 +240,18 @@ def test_a_step_whose_events_a_greedy_loop_takes_is_warned_about() -> None:
     assert messages(rule(buy, over)) == ([], [warning])
     assert messages(rule(replace(buy, where=None), over)) == ([], [warning])
     assert messages(rule(buy, replace(over, where=parse("x > 1")))) == ([], [warning])
+    full = warning.replace("takes it first", "has priority even when it is full")
+    assert messages(rule(replace(buy, times=Times(1, 3)), over)) == ([], [full])
     other = replace(over, where=parse("x > -1"))
     ended = replace(buy, until=parse("x > 100"))
-    bounded = replace(buy, times=Times(1, 3))
+    parted = replace(buy, gap_ms=500)
+    exact = replace(buy, times=Times(3, 3))
     typed = replace(buy, of_type="A")
     for first, second in (
         (buy, other),
         (ended, over),
-        (bounded, over),
+        (parted, over),
+        (exact, over),
         (typed, over),
         (replace(buy, greedy=False), over),
     ):
