@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.check_codes import Code
-from spark_cep.pattern.checks.conditions import warn_never_true
+from spark_cep.pattern.checks.conditions import warn_first_round, warn_never_true
 from spark_cep.pattern.checks.findings import (
     Finding,
     Placed,
@@ -260,6 +260,7 @@ def _come_round(one: Placed, other: Placed) -> bool:
 _CHECKS: tuple[Callable[[Rule], Iterator[Finding]], ...] = (
     warn_no_key,
     warn_never_true,
+    warn_first_round,
     warn_greedy_last,
     warn_swallowed,
     warn_void_not,
