@@ -92,8 +92,9 @@ def warn_first_round(rule: Rule) -> Iterator[Finding]:
         if any(reason.whole for reason in reasons) and not never_true(where.node, where.text):
             name, group = asked[0].look_back.step, around.step.name
             finding = here.finding(
-                f"`where` of `{here.step.name}` is never true in the first round of `{group}`: the"
-                f" later step `{name}` has no events yet, so no round of `{group}` is ever complete",
+                f"`where` of `{here.step.name}` is never true in the first round of `{group}`:"
+                f" the later step `{name}` has no events yet, so no round of `{group}` is ever"
+                " complete",
                 "where",
                 _or_null(reasons, where, asked[0]),
                 Code.UNTAKEN_STEP,
