@@ -307,7 +307,8 @@ def test_endless_loop_is_warned_about() -> None:
     forever: dict[str, Any] = {"within": Within(), "after_match": AfterMatch()}
     assert messages(rule(loop, B, **forever))[1] == [warning]
     assert messages(rule(replace(loop, until=parse("x = 3")), B, **forever))[1] == [NO_WINDOW]
-    assert messages(rule(replace(loop, until=parse("x = 3")), **forever))[1] == []
+    until = NO_WINDOW.replace("`b`", "`until`")
+    assert messages(rule(replace(loop, until=parse("x = 3")), **forever))[1] == [until]
     assert messages(rule(loop, B, within=Within(gap_ms=5)))[1] == []
 
 

@@ -166,7 +166,7 @@ def warn_endless_loop(rule: Rule) -> Iterator[Finding]:
                 f"the loop `{step.name}` has neither a window nor `until`: its partial matches"
                 " stay, with ever more events, until `limits.work` or another limit drops them",
                 "times",
-                "`within` on the rule, or `until` on the loop",
+                "`within` on the rule",
                 Code.ENDLESS_LOOP,
             )
 
