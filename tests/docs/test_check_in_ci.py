@@ -4,6 +4,7 @@ they say."""
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -86,6 +87,17 @@ def test_the_action_installs_this_package() -> None:
     assert tuple(map(int, least.split("."))) >= (3, 11)
 
 
+@pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
+def test_what_the_hooks_leave_alone(hook: dict[str, Any]) -> None:
+    """Test cases and schemas beside the rules."""
+    assert re.search(hook["exclude"], "rules/turn.cases.yaml")
+    assert re.search(hook["exclude"], "rules/turn.cases.yml")
+    assert not re.search(hook["exclude"], "rules/turn.yaml")
+    assert not re.search(hook["exclude"], "my.cases.d/turn.yaml")
+    # Names of kinds of files, of which `avsc` and `proto` have others.
+    assert set(hook["types_or"]) <= {"yaml", "json", "sql"}
+
+
 @pytest.mark.slow
 def test_the_hook(folder: Path) -> None:
     """It is given the files that are committed."""
@@ -97,3 +109,6 @@ def test_the_hook(folder: Path) -> None:
     done = run(folder, *command, "rules/good.yaml", "rules/bad.sql")
     assert done.returncode == 4
     assert "rules/bad.sql:" in done.stderr
+    # A repository's own `exclude` takes the place of the hook's.
+    (folder / "rules" / "good.cases.yaml").write_text("cases: []\n", "utf-8")
+    assert run(folder, *command, "rules/good.yaml", "rules/good.cases.yaml").returncode == 0

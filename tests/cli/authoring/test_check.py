@@ -52,6 +52,25 @@ def test_text(rule: Path) -> None:
     )
 
 
+def test_what_is_no_rule_is_passed_over(rule: Path) -> None:
+    """As in a folder: test cases and schemas, which a pattern of names may give, too."""
+    cases = rule.with_name("r.cases.yaml")
+    cases.write_text("cases:\n  - case: c\n    events: []\n", "utf-8")
+    schema = rule.with_name("login.avsc")
+    schema.write_text("{}", "utf-8")
+    result = check(rule, cases, schema)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("1 rule is valid, with 1 warning.")
+    assert [line for line in result.stderr.splitlines() if line.startswith("note:")] == [
+        f"note: {cases} is not checked: it has test cases, which `spark-cep test` runs",
+        f"note: {schema} is not checked: it is a schema, which --schema takes",
+    ]
+    alone = check("--strict", cases)
+    assert alone.exit_code == 0
+    assert alone.stdout.startswith("0 rules are valid.")
+    assert check(rule.with_name("none.cases.yaml")).exit_code == 3
+
+
 def test_strict(rule: Path) -> None:
     """Warnings are errors by their exit code."""
     assert check(rule, "--strict").exit_code == 4

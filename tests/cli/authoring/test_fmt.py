@@ -130,6 +130,14 @@ def test_aliases_keep_their_order() -> None:
     assert formatted(text, "r.yaml") == text
 
 
+def test_cases_come_last() -> None:
+    """In a file of test cases, too, whose other keys are about all of them."""
+    text = "cases:\n  - case: c\nevent_time: ts\nschemas: a.avsc\nrules: r.yaml\n"
+    shown = "rules: r.yaml\nschemas: a.avsc\nevent_time: ts\ncases:\n  - case: c\n"
+    assert formatted(text, "r.cases.yaml") == shown
+    assert formatted(shown, "r.cases.yaml") == shown
+
+
 def test_a_comment_is_not_lost() -> None:
     """Where it cannot be kept, the file is refused, with the place."""
     with pytest.raises(RuleSetError) as raised:

@@ -68,6 +68,13 @@ PATTERNS = {
         "not-own-repetitions",
     ),
     "no-window": ([f"step: a, {CARD}", f"step: b, after: followed_by, {CASH}"], [], "no-window"),
+    "no-window-next": ([f"step: a, {CARD}", f"step: b, after: next, {CASH}"], [], "no-window"),
+    "no-window-consecutive": (
+        [f"step: a, {CARD}, times: 2, loop: consecutive"],
+        [],
+        "no-window",
+    ),
+    "no-window-until": ([f"step: a, {CARD}, times: 2+, until: amount > 9"], [], "no-window"),
     "no-window-skip": (
         [f"step: a, {CARD}", f"step: b, after: followed_by, {CASH}"],
         [SKIP],
@@ -92,6 +99,7 @@ STATEMENTS = {
                        "untaken-step"),
     "itself": ("a b{3}", True, "b AS amount < LAST(b.amount, 1)", "untaken-step"),
     "no-window": ("a any*? b", False, "a AS amount > 1, b AS amount < 1", "no-window"),
+    "no-window-next": ("a b", False, "a AS amount > 1, b AS amount < 1", "no-window"),
     "endless": ("a any* b", False, "a AS amount > 1, b AS amount < 1", "endless-pattern"),
 }  # fmt: skip
 

@@ -240,14 +240,18 @@ def test_a_step_whose_events_a_greedy_loop_takes_is_warned_about() -> None:
     assert messages(rule(buy, over)) == ([], [warning])
     assert messages(rule(replace(buy, where=None), over)) == ([], [warning])
     assert messages(rule(buy, replace(over, where=parse("x > 1")))) == ([], [warning])
+    full = warning.replace("takes it first", "has priority even when it is full")
+    assert messages(rule(replace(buy, times=Times(1, 3)), over)) == ([], [full])
     other = replace(over, where=parse("x > -1"))
     ended = replace(buy, until=parse("x > 100"))
-    bounded = replace(buy, times=Times(1, 3))
+    parted = replace(buy, gap_ms=500)
+    exact = replace(buy, times=Times(3, 3))
     typed = replace(buy, of_type="A")
     for first, second in (
         (buy, other),
         (ended, over),
-        (bounded, over),
+        (parted, over),
+        (exact, over),
         (typed, over),
         (replace(buy, greedy=False), over),
     ):
@@ -303,7 +307,8 @@ def test_endless_loop_is_warned_about() -> None:
     forever: dict[str, Any] = {"within": Within(), "after_match": AfterMatch()}
     assert messages(rule(loop, B, **forever))[1] == [warning]
     assert messages(rule(replace(loop, until=parse("x = 3")), B, **forever))[1] == [NO_WINDOW]
-    assert messages(rule(replace(loop, until=parse("x = 3")), **forever))[1] == []
+    until = NO_WINDOW.replace("`b`", "`until`")
+    assert messages(rule(replace(loop, until=parse("x = 3")), **forever))[1] == [until]
     assert messages(rule(loop, B, within=Within(gap_ms=5)))[1] == []
 
 
@@ -343,7 +348,13 @@ def test_reference_to_later_step_is_warned_about() -> None:
         " the reference is NULL"
     )
     assert messages(rule(early, B)) == ([], [warning])
-    assert messages(rule(Step("g", times=Times(2, 2), group=(early, B)))) == ([], [])
+    in_round = (
+        "`where` of `a` is never true in the first round of `g`: the later step `b` has no events"
+        " yet, so no round of `g` is ever complete"
+    )
+    assert messages(rule(Step("g", times=Times(2, 2), group=(early, B)))) == ([], [in_round])
+    later = replace(A, where=parse("b.x IS NULL OR x > LAST(b.x)", steps=frozenset("ab")))
+    assert messages(rule(Step("g", times=Times(2, 2), group=(later, B)))) == ([], [])
     first = "LAST(a.x) IS NULL OR x > LAST(a.x)"
     own = replace(A, where=parse(first, steps=frozenset("ab")), times=Times(2, 2))
     assert messages(rule(own, B)) == ([], [])

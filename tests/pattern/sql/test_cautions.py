@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from spark_cep.pattern.check_codes import Code
 from spark_cep.pattern.expressions import ColumnPath, TextProblem
 from spark_cep.pattern.expressions.problems import TextWarning
 from spark_cep.pattern.sql import endless_parts, load_query, order_problems, stream_warnings
@@ -37,7 +38,8 @@ def refused(query: Query, event_time: ColumnPath | None = None) -> list[str]:
 
 def warned(query: Query) -> list[str]:
     """The parts that make results late."""
-    return places(query, stream_warnings(query))
+    late = [each for each in stream_warnings(query) if each.code is not Code.NO_WINDOW]
+    return places(query, late)
 
 
 def places(query: Query, problems: Sequence[TextProblem | TextWarning]) -> list[str]:
@@ -133,6 +135,30 @@ def test_order(order: str, wanted: list[str]) -> None:
 def test_open_tails(pattern: str, wanted: list[str]) -> None:
     """Matches that wait for the first row that does not belong to them."""
     assert warned(query(pattern)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        ("A B", ["A B"]),
+        ("A{2}", ["A{2}"]),
+        ("A B+ C", ["A B+ C"]),
+        ("A X*? B", ["X*?"]),
+        ("A", []),
+        ("A | B", []),
+        ("A B*", []),
+        ("A X* B", []),
+    ],
+)
+def test_attempts_that_wait(pattern: str, wanted: list[str]) -> None:
+    """Without WITHIN a key that has no next row keeps its attempt, once said for each pattern."""
+
+    def waiting(within: str = "") -> list[str]:
+        asked = query(pattern, within)
+        return places(asked, [w for w in stream_warnings(asked) if w.code is Code.NO_WINDOW])
+
+    assert waiting() == wanted
+    assert waiting("WITHIN INTERVAL '1' HOUR") == []
 
 
 def test_later_rows() -> None:

@@ -11,7 +11,7 @@ import typer
 
 from spark_cep.cli.authoring.forms import CheckForm
 from spark_cep.cli.exit_codes import ExitCode
-from spark_cep.cli.terminal import err, print_warnings
+from spark_cep.cli.terminal import err, note, print_warnings
 from spark_cep.errors import RuleSetError, printable, printable_lines
 
 _MOST_ROUNDS: Final = 10
@@ -58,12 +58,16 @@ def check(
     Kafka does not answer, refuses the login or lacks an input topic; it does not change the exit
     code."""
     from spark_cep.cli.authoring import check_forms
-    from spark_cep.cli.authoring.checking import STANDARD_INPUT, check_rules
+    from spark_cep.cli.authoring.checking import STANDARD_INPUT, check_rules, why_passed_over
     from spark_cep.cli.authoring.fixing import fix_files
 
     paths = rules or []
     if fix and (not paths or STANDARD_INPUT in paths):
         raise typer.BadParameter("--fix takes rule files and folders")
+    for path in paths:
+        why = why_passed_over(path)
+        if why is not None:
+            note(f"{path} is not checked: {why}")
     report = check_rules(paths, config, schema or [])
     fixed = Counter[Path]()
     for _ in range(_MOST_ROUNDS if fix else 0):
@@ -75,8 +79,8 @@ def check(
         report = check_rules(paths, config, schema or [])
     for file, count in fixed.items():
         err.print(f"fixed {count} in {printable(str(file))}", markup=False)
-    for note in report.notes:
-        err.print(f"warning: {printable_lines(note)}\n", markup=False)
+    for each in report.notes:
+        err.print(f"warning: {printable_lines(each)}\n", markup=False)
     if form is not CheckForm.TEXT:
         typer.echo(check_forms.written(report, form), nl=False)
     else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from spark_cep.codecs.schema_files import AVRO, PROTOBUF
 from spark_cep.documents.nearest import instead
 from spark_cep.errors import (
     ConfigurationError,
@@ -24,7 +25,13 @@ from spark_cep.pattern.several_types import InputRecord
 from spark_cep.pattern.sql_types import endless
 from spark_cep.pattern.type_check import type_check
 from spark_cep.rules.rule_set import RuleFile, RuleSet, examine
-from spark_cep.rules.sources.folder import RULE_FILES, read_files, read_rules, shown_name
+from spark_cep.rules.sources.folder import (
+    RULE_FILES,
+    has_cases,
+    read_files,
+    read_rules,
+    shown_name,
+)
 from spark_cep.rules.sources.source import rule_file
 
 if TYPE_CHECKING:
@@ -77,16 +84,30 @@ def check_rules(paths: Sequence[Path], config: Path | None, schemas: Sequence[Pa
     )
 
 
+def why_passed_over(path: Path) -> str | None:
+    """The reason why a file has no rules, by its name; a folder passes over such files, too."""
+    if path == STANDARD_INPUT or not path.is_file():
+        return None
+    if has_cases(path):
+        return "it has test cases, which `spark-cep test` runs"
+    if path.suffix.lower() in (AVRO, PROTOBUF):
+        return "it is a schema, which --schema takes"
+    return None
+
+
 def _given_rules(paths: Sequence[Path], config: Path | None) -> RuleSet:
     if paths:
         files: list[RuleFile] = []
-        for path in paths:
+        given = [path for path in paths if why_passed_over(path) is None]
+        if not given:
+            return RuleSet(())
+        for path in given:
             if path == STANDARD_INPUT:
                 files.append(_from_standard_input())
                 continue
             _must_exist(path)
             files += read_files(path)
-        names = ", ".join(shown_name(path) for path in paths)
+        names = ", ".join(shown_name(path) for path in given)
         return examine(files, names, RULE_FILES)
     if config is None:
         raise ConfigurationError(

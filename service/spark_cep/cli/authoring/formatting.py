@@ -20,7 +20,9 @@ import yaml
 from spark_cep.documents.reading import read_documents
 from spark_cep.errors import Problem, RuleSetError, Span, SparkCepError, needs_extra
 
+#: Of a rule; the first three are those of a file with test cases, whose `cases` come last, too.
 _ORDER: Final = (
+    "rules", "schemas", "event_time",
     "id", "version", "previous_version", "drain_limit", "description", "enabled", "mode",
     "effective_from", "events", "key", "pattern", "ververica", "java_classes", "sql", "within",
     "after_match", "emit", "limits", "cooldown", "cases",

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from spark_cep.documents.nearest import nearest
 from spark_cep.pattern.check_codes import Code
-from spark_cep.pattern.checks.conditions import warn_never_true
+from spark_cep.pattern.checks.conditions import warn_first_round, warn_never_true
 from spark_cep.pattern.checks.findings import (
     Finding,
     Placed,
@@ -64,28 +64,36 @@ def warn_greedy_last(rule: Rule) -> Iterator[Finding]:
 
 
 def warn_swallowed(rule: Rule) -> Iterator[Finding]:
-    """A greedy loop without end goes first: what fits it too never reaches the next step."""
+    """A greedy loop goes first: what fits it too never reaches the next step."""
     for placed in place_steps(rule.pattern):
         loop, step = placed.previous, placed.step
         if loop is None or step.group is not None or step.negative or not _takes_all(loop):
             continue
+        if step.optional and step.after is not Contiguity.NEXT:
+            continue  # behind an event that it lets pass, it takes what the loop takes too
         same_type = loop.of_type in (None, step.of_type)
         if same_type and implies(node_of(step), node_of(loop)):
+            endless = loop.times is not None and loop.times.looping
             yield placed.finding(
                 f"`{step.name}` never takes an event: each one that fits it also fits the greedy"
-                f" loop `{loop.name}`, which takes it first",
+                f" loop `{loop.name}`, which {_FIRST if endless else _EVEN_FULL}",
                 "where" if step.where is not None else "step",
                 f"a condition of `{loop.name}` that excludes the events of `{step.name}`; or"
-                f" `until` on `{loop.name}`, or no `greedy`",
+                f" `until` or `gap` on `{loop.name}`, or no `greedy`",
                 Code.SWALLOWED_STEP,
                 loop,
             )
 
 
+_FIRST = "takes it first"
+_EVEN_FULL = "has priority even when it is full"
+
+
 def _takes_all(step: Step) -> bool:
-    """Return whether it is a greedy loop of single events that nothing ends."""
-    looping = step.times is not None and step.times.looping
-    return looping and step.greedy and step.group is None and step.until is None
+    """Return whether it is a greedy loop of single events that no event and no pause ends."""
+    if not step.greedy or step.times is None or step.times.minimum == step.times.maximum:
+        return False
+    return step.group is None and step.until is None and step.gap_ms is None
 
 
 def warn_void_not(rule: Rule) -> Iterator[Finding]:
@@ -158,7 +166,7 @@ def warn_endless_loop(rule: Rule) -> Iterator[Finding]:
                 f"the loop `{step.name}` has neither a window nor `until`: its partial matches"
                 " stay, with ever more events, until `limits.work` or another limit drops them",
                 "times",
-                "`within` on the rule, or `until` on the loop",
+                "`within` on the rule",
                 Code.ENDLESS_LOOP,
             )
 
@@ -252,6 +260,7 @@ def _come_round(one: Placed, other: Placed) -> bool:
 _CHECKS: tuple[Callable[[Rule], Iterator[Finding]], ...] = (
     warn_no_key,
     warn_never_true,
+    warn_first_round,
     warn_greedy_last,
     warn_swallowed,
     warn_void_not,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spark_cep.pattern.check_codes import Code
-from spark_cep.pattern.checks.findings import Finding, Placed, place_steps
+from spark_cep.pattern.checks.findings import Finding, Placed, place_steps, repeats
 from spark_cep.pattern.expressions import Expression
 from spark_cep.pattern.expressions.contradictions import NeverTrue, never_true, without_events
 from spark_cep.pattern.expressions.nodes import Reference, walk
@@ -67,6 +67,48 @@ def _at_first(placed: Placed, condition: Expression) -> Iterator[Finding]:
             Code.UNTAKEN_STEP,
         )
         yield replace(finding, offsets=asked[0].span)
+
+
+def warn_first_round(rule: Rule) -> Iterator[Finding]:
+    """Conditions that are never true in the first round of a group that repeats, because they refer
+    to a later step of it."""
+    placed = list(place_steps(rule.pattern))
+    for number, here in enumerate(placed):
+        where = here.step.where
+        around = _first_repeated(here)
+        if where is None or here.step.negative or around is None:
+            continue
+        inside = (each for each in placed[number + 1 :] if around in each.parents)
+        later = {each.step.name for each in inside}
+        asked = [
+            part
+            for part in walk(where.node)
+            if isinstance(part, Reference) and part.look_back.step in later
+        ]
+        node = where.node
+        for name in dict.fromkeys(part.look_back.step for part in asked):
+            node = without_events(node, name)
+        reasons = never_true(node, where.text) if asked else []
+        if any(reason.whole for reason in reasons) and not never_true(where.node, where.text):
+            name, group = asked[0].look_back.step, around.step.name
+            finding = here.finding(
+                f"`where` of `{here.step.name}` is never true in the first round of `{group}`:"
+                f" the later step `{name}` has no events yet, so no round of `{group}` is ever"
+                " complete",
+                "where",
+                _or_null(reasons, where, asked[0]),
+                Code.UNTAKEN_STEP,
+            )
+            yield replace(finding, offsets=asked[0].span)
+
+
+def _first_repeated(placed: Placed) -> Placed | None:
+    """The outermost group around a step that repeats, if no round goes without the step."""
+    for number, parent in enumerate(placed.parents):
+        if repeats(parent.step):
+            within = (*placed.parents[number + 1 :], placed)
+            return None if any(each.step.optional for each in within) else parent
+    return None
 
 
 def _or_null(reasons: list[NeverTrue], condition: Expression, asked: Reference) -> str:

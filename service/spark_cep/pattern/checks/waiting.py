@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_cep.pattern.check_codes import Code
-from spark_cep.pattern.checks.findings import Finding, place_steps
+from spark_cep.pattern.checks.findings import Finding, place_steps, repeats
 from spark_cep.pattern.tree import Contiguity, Loop, Rule, Skip, Step, Within
 
 _WAITING = frozenset({Contiguity.FOLLOWED_BY, Contiguity.FOLLOWED_BY_ANY})
@@ -18,7 +18,8 @@ def warn_no_window(rule: Rule) -> Iterator[Finding]:
     placed = list(place_steps(rule.pattern))
     if any(_is_open_loop(each.step) for each in placed):
         return  # the loop is warned about
-    for each in placed:
+    waiting = [each for each in placed if each.step.after is not None or repeats(each.step)]
+    for each in waiting:
         if each.step.after in _WAITING or _waits_for_repetitions(each.step):
             yield each.finding(
                 f"without a window a partial match waits for `{each.step.name}` for ever: each key"
@@ -28,6 +29,16 @@ def warn_no_window(rule: Rule) -> Iterator[Finding]:
                 Code.NO_WINDOW,
             )
             return
+    for each in waiting[:1]:
+        # Each event of the key ends it, or `until` does; but there may be none.
+        ended = "the next event of its key" if each.step.until is None else "`until`"
+        yield each.finding(
+            f"without a window a partial match waits for {ended} for ever: each key that begins one"
+            " holds state until the event comes",
+            "after" if each.step.after is not None else "times",
+            "`within` on the rule",
+            Code.NO_WINDOW,
+        )
 
 
 def _is_open_loop(step: Step) -> bool:

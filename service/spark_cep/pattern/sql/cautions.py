@@ -39,6 +39,7 @@ from spark_cep.pattern.sql.row_pattern import (
     parts_of,
 )
 from spark_cep.pattern.sql.untaken import untaken_rows
+from spark_cep.pattern.sql.work import rows_of
 from spark_cep.pattern.types import ArrayType, MapType, RecordType, column_type
 
 _WITHIN = "WITHIN INTERVAL '10' MINUTE behind PATTERN ( … )"
@@ -54,7 +55,7 @@ def stream_warnings(query: Query) -> list[TextWarning]:
     probably not what their author means."""
     with_itself = list(_with_itself(query))
     known = {problem.span for problem in with_itself}
-    problems = (
+    problems = [
         *_one_partition(query),
         *(problem for problem in _never_true(query) if problem.span not in known),
         *_no_window(query),
@@ -63,7 +64,9 @@ def stream_warnings(query: Query) -> list[TextWarning]:
         *with_itself,
         *(problem for problem in untaken_rows(query) if problem.span not in known),
         *_quoted_texts(query),
-    )
+    ]
+    if not any(_WITHIN in problem.allowed for problem in problems) and not endless_parts(query):
+        problems += _waiting_attempt(query)
     return sorted(problems, key=lambda problem: problem.span)
 
 
@@ -187,6 +190,17 @@ def _no_window(query: Query) -> Iterator[TextWarning]:
         if loop and isinstance(node, Quantified) and _takes_any(node.part, query):
             message = f"{node} takes any row: until one is what follows, the attempt waits for ever"
             yield TextWarning(message, node.span, _WITHIN, Code.NO_WINDOW)
+
+
+def _waiting_attempt(query: Query) -> Iterator[TextWarning]:
+    """An attempt over several rows, which stays for a key that has no next row."""
+    most = rows_of(query.pattern)[1]
+    if query.within_ms is None and (most is None or most > 1):
+        message = (
+            "without WITHIN an attempt waits for the next row of its key for ever: each key that"
+            " begins one holds state until the row comes"
+        )
+        yield TextWarning(message, query.pattern.span, _WITHIN, Code.NO_WINDOW)
 
 
 def _open_tail(query: Query) -> Iterator[TextWarning]:

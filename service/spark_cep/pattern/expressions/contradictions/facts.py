@@ -67,7 +67,7 @@ class Facts:
 
     def imply(self, node: Node, holds: bool) -> bool:
         """Return whether a part holds wherever these do."""
-        if self._held.get(node) is holds:
+        if self._held.get(node) is holds or (is_constant(node) and value_of(node) is holds):
             return True
         match node:
             case Call(operator="IS NULL", arguments=(value,)):
