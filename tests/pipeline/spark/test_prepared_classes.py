@@ -12,7 +12,7 @@ import pytest
 
 from spark_cep.pipeline.spark import prepared_classes as classes
 from spark_cep.pipeline.spark import session
-from spark_cep.pipeline.spark.class_archive import _settings
+from spark_cep.pipeline.spark.class_archive import _settings, spark_jars
 
 _OPTIONS = "spark.driver.defaultJavaOptions"
 
@@ -45,7 +45,7 @@ def test_an_archive_is_found_while_it_fits(tmp_path: Path, monkeypatch: pytest.M
     assert folder.parent == tmp_path / "cache"
     assert pyspark.__version__ in folder.name
     assert classes.prepared_classes() == folder
-    jars = classes.spark_jars()
+    jars = spark_jars()
     monkeypatch.setattr(classes, "spark_jars", lambda: jars[1:])
     assert classes.prepared_classes() is None
 
