@@ -159,6 +159,8 @@ def test_unexpected_results_may_be_there(policy: str, files: Path) -> None:
         ("expect: [{rule: fail}]", "did you mean `fails`?"),
         ("expect: [{rule: fails, matches: many}]", "a least number as 2+"),
         ("expected: []", "unknown key `expected`"),
+        ("expected: []", "did you mean `expect`?"),
+        ("expected: []", "1 | expected: []\n    ^^^^^^^^\n"),
         ("expect: [{rule: fails, matches: 1, timeouts: 1}]", "either matches or timeouts"),
         ("expect: [{rule: fails, matches: 4..2}]", "ends before it begins"),
         ("expect: [{rule: fails, measures: {sums: 1}}]", "did you mean `sum`?"),
