@@ -202,7 +202,7 @@ $(PYTHON_READY): requirements.lock pyproject.toml
 
 # Takes one core for two minutes, in which tools can be installed beside it.
 $(COMPILED_READY): $(PYTHON_READY)
-	@.venv/bin/spark-cep prepare
+	@.venv/bin/spark-cep prepare --code-only
 	@touch $@
 
 # Beside .venv's own, which it goes before; all other packages are the same.

@@ -33,7 +33,7 @@ install_service() {
 }
 
 compile_kernel() {
-  (cd / && "$PYTHON" -m spark_cep.cli.main prepare)
+  (cd / && "$PYTHON" -m spark_cep.cli.main prepare --code-only)
 }
 
 # After what else changes jars, or removes some: the archive fits these.

@@ -159,6 +159,8 @@ def test_unexpected_results_may_be_there(policy: str, files: Path) -> None:
         ("expect: [{rule: fail}]", "did you mean `fails`?"),
         ("expect: [{rule: fails, matches: many}]", "a least number as 2+"),
         ("expected: []", "unknown key `expected`"),
+        ("expected: []", "did you mean `expect`?"),
+        ("expected: []", "1 | expected: []\n    ^^^^^^^^\n"),
         ("expect: [{rule: fails, matches: 1, timeouts: 1}]", "either matches or timeouts"),
         ("expect: [{rule: fails, matches: 4..2}]", "ends before it begins"),
         ("expect: [{rule: fails, measures: {sums: 1}}]", "did you mean `sum`?"),
@@ -249,6 +251,29 @@ def test_the_cost_of_a_rule_is_that_of_its_events(
     backtest()
     assert begun[:2] == ["code", "batch"]
     assert begun.count("code") == 1
+
+
+def test_a_rule_in_sql_is_charged_with_its_own_time(files: Path) -> None:
+    """Its events are all of its input: each is a row, and rows of a match are adjacent."""
+    Path("sql.sql").write_text(
+        "-- id: sql\n"
+        "SELECT * FROM logins MATCH_RECOGNIZE (PARTITION BY user ORDER BY ts"
+        " MEASURES LAST(B.ts) AS last ONE ROW PER MATCH AFTER MATCH SKIP PAST LAST ROW"
+        " PATTERN (A B) WITHIN INTERVAL '1' MINUTE"
+        " DEFINE A AS kind = 'fail', B AS kind = 'fail')",
+        "utf-8",
+    )
+    alone: Any = json.loads(backtest("--json", "-r", "sql.sql").stdout)
+    (sql,) = alone["rules"]
+    assert (sql["matches"], sql["events"]) == (4, len(EVENTS))
+    assert sql["seconds"] > 0
+    Path("both").mkdir()
+    Path("both/rules.yaml").write_text(RULE + ABSENT, "utf-8")
+    Path("both/sql.sql").write_text(Path("sql.sql").read_text("utf-8"), "utf-8")
+    together: Any = json.loads(backtest("--json", "-r", "both").stdout)
+    by_id = {each["id"]: each for each in together["rules"]}
+    assert by_id["sql"]["events"] == len(EVENTS)
+    assert all(each["events"] and each["seconds"] > 0 for each in by_id.values())
 
 
 def test_wrong_use(files: Path) -> None:

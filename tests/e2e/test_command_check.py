@@ -210,7 +210,7 @@ def test_doctor_and_check_name_a_mistyped_topic(
     for command in (["doctor"], ["check", str(rules)]):
         result = _invoke(*command, "--config", config)
         assert result.exit_code == 3, result.output
-        assert f"topics: {mistyped} do not exist on" in result.output
+        assert f"topics: {mistyped} does not exist on" in result.output
         assert f"did you mean {topic}?" in result.output
 
 

@@ -198,7 +198,10 @@ def read_expectations(file: Path, rules: RuleSet) -> ExpectationsShape:
         faults = Explainer(_ROOT, _name).faults(error)
         problems = [
             document.places.problem(
-                each.message, each.path, allowed=each.allowed or each.limit or each.description
+                each.message,
+                each.path,
+                allowed=each.allowed or each.limit or each.description,
+                at=each.at,
             )
             for each in faults
         ]

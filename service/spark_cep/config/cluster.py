@@ -194,8 +194,8 @@ class Spark(SettingsSection):
     conf: Properties = setting({}, "Any Spark settings; they win.")
     classes_folder: Path | None = setting(
         None,
-        "Folder with the archive of the classes that a start loads; absent: Java reads them one "
-        "by one.",
+        "Folder with the archive of the classes that a start loads; absent: the archive that "
+        "`spark-cep prepare` has made, if there is one.",
     )
     driver: Driver = setting(Driver(), "Where executors call the driver.")
     executors: Executors = setting(Executors(), "Executors of their own.")

@@ -16,8 +16,12 @@ def nearest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | N
     if len(word) > _MOST_CHARACTERS:
         return None
     names = {name.lower(): name for name in _likeliest_first(word, known)[:_MOST_NAMES]}
-    closest = get_close_matches(word.lower(), names, n=1, cutoff=similarity)
-    return names[closest[0]] if closest else None
+    closest = get_close_matches(word.lower(), names, cutoff=similarity)
+    if not closest:
+        return None
+    # Of those that are about as close: beginnings are seldom misspelt.
+    alike = (each for each in closest if each[:1] == word[:1].lower())
+    return names[next(alike, closest[0])]
 
 
 def instead(word: str, known: Iterable[str], what: str) -> str:

@@ -291,7 +291,7 @@ ROCKSDB_BLOCK_CACHE = Counter(
 RULE_EVENTS = Counter(
     "spark_cep_rule_events_total",
     "Events tested for the rule: those on which some condition of it can be true, or, under strict "
-    "contiguity, all of its inputs with its key.",
+    "contiguity and in SQL, all of its inputs with its key.",
     _RULE,
 )
 PARTIAL_MATCHES_STARTED = Counter(

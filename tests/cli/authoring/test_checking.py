@@ -145,7 +145,7 @@ def test_a_topic_that_does_not_exist(check: Checked) -> None:
     check.kafka(["logins"])
     found = check.run()
     assert found.exit_code == 0
-    missing = "inputs.i.topics: login do not exist on 127.0.0.1:1; did you mean logins?"
+    missing = "inputs.i.topics: login does not exist on 127.0.0.1:1; did you mean logins?"
     assert f"warning: {missing}" in found.stderr
     check.registry_knows_nothing()
     found = check.run()

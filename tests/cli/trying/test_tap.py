@@ -67,6 +67,13 @@ def test_a_case_of_a_key(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
 
 
+def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    """It is named, whichever file of it comes first."""
+    result = tapped(tmp_path, "--output", str(tmp_path / "new" / "ann.cases.yaml"))
+    assert result.exit_code == ExitCode.CONFIGURATION
+    assert f"the folder {tmp_path / 'new'} does not exist" in result.stderr.replace("\n", "")
+
+
 def test_masked_columns(tmp_path: Path) -> None:
     """No value of them is in the file, and the rule finds the same."""
     result = tapped(tmp_path, "--mask", "ip, user_id")

@@ -68,6 +68,8 @@ def test_another_version() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (("--rule", "missing.yaml", "--key", "ann"), "--rule missing.yaml: there is no such file"),
+        (("--rule", "r", "--key", "ann"), "if it is the id of a rule, give --rules or --config"),
         (("--rule", "one.yaml"), "rule r has a key: say which with --key"),
         (("--rule", "whole.yaml", "--key", "x"), "rule r has no key: leave --key out"),
         (
@@ -91,3 +93,11 @@ def test_mistakes(options: tuple[str, ...], said: str) -> None:
     result = asked(*options)
     assert result.exit_code != 0
     assert said in " ".join(result.stderr.split())
+
+
+def test_text_that_is_no_event_time() -> None:
+    """The option is named, beside the setting."""
+    given = ["why", "--input", "events.jsonl", "--rule", "one.yaml", "--key", "ann"]
+    result = CliRunner().invoke(app, [*given, "--event-time", "kind"])
+    assert result.exit_code != 0
+    assert "or give --event-time kind:UNIT: iso for text" in " ".join(result.stderr.split())

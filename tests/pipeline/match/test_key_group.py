@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ from spark_cep.pattern.tree import Contiguity, Rule, Step, Times, Within
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
-from spark_cep.pipeline.match.partitioning_batch import MOST_MEANINGS
+from spark_cep.pipeline.match.partitioning_batch import MOST_MEANINGS, PartitioningBatch
 from spark_cep.pipeline.match.spool import SLICE
 from spark_cep.pipeline.state.buckets import buckets_of, hashes_of
 from spark_cep.pipeline.state.entries import CHANGES, base_name
@@ -367,6 +368,27 @@ def test_equal_to_the_local_job(
         assert {late.at for late in store.late} <= {late.at for late in job.late}
     # What is left in the end, where no rule has an end of its own, is what is remembered.
     assert bool(store.entries) == any(True for _ in job.rule_states())
+
+
+@pytest.mark.parametrize(
+    ("alone", "counts", "charged"),
+    [
+        # The work of rules of steps is what they count; another one's own time is known.
+        ({}, {("a", "tested"): 3, ("b", "matched"): 1}, {"a": 75, "b": 25}),
+        ({"q": 40}, {("a", "tested"): 2, ("b", "tested"): 1}, {"q": 40, "a": 40, "b": 20}),
+        ({"q": 40}, {("a", "tested"): 1, ("q", "matched"): 9}, {"q": 40, "a": 60}),
+        # What all of them share is theirs.
+        ({"q": 40, "r": 10}, {("q", "matched"): 2}, {"q": 80, "r": 20}),
+        ({}, {}, {}),
+    ],
+)
+def test_time_is_charged_to_rules(
+    alone: dict[str, int], counts: dict[tuple[str, str], int], charged: dict[str, int]
+) -> None:
+    """All of it, to those that took it."""
+    batch: Any = SimpleNamespace(spent=Counter())
+    PartitioningBatch._share_out(batch, 100, Counter(alone), Counter(counts))
+    assert batch.spent == charged
 
 
 TYPES_OF_T = RecordTypes((("t", *TYPES.known[0][1:]),))

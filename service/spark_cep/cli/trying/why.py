@@ -204,6 +204,11 @@ def _rule(rule: str | None, rules: Path | None, settings: Settings | None) -> Lo
     """The rule that is meant: by its id, or the only one of a file."""
     if rule is not None and rules is None and (file := Path(rule)).is_file():
         rule, rules = None, file
+    elif rule is not None and rules is None and settings is None:
+        raise ConfigurationError(
+            f"--rule {rule}: there is no such file; if it is the id of a rule, give --rules or"
+            " --config, too"
+        )
     from spark_cep.cli.authoring.checking import rule_named
 
     known = rules_to_run(rules, settings)

@@ -245,8 +245,8 @@ def _no_time(event_type: InputType, kind: SqlType | None) -> str:
     setting = f"inputs.{event_type.input}.event_time_unit"
     if kind == STRING:
         allowed = (
-            f"set {setting}: {ISO_TEXT} for text as 2026-01-31T12:00:00.000Z, or millis, micros or"
-            " seconds for whole numbers in text"
+            f"set {setting}, or give --event-time {event_type.event_time}:UNIT: {ISO_TEXT} for text"
+            " as 2026-01-31T12:00:00.000Z, or millis, micros or seconds for whole numbers in text"
         )
     elif event_type.event_time_unit == ISO_TEXT and kind is not None:
         allowed = f"{setting}: {ISO_TEXT} is for text; leave it out, or name a column of text"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -134,27 +134,32 @@ class PartitioningBatch:
         # The matcher changes what it is given.
         state = replace(keys.take(wanted, watermark))
         self.rules.count(fingerprints, state, -1)
-        counts, spent, began = [], 0, perf_counter_ns()
+        counts: Counter[tuple[str, str]] = Counter()
+        alone: Counter[str] = Counter()
+        spent, began = 0, perf_counter_ns()
         for outputs in self.matcher.advance(state, batch, watermark, self.names):
-            counts.append(outputs.counts)
+            counts.update(outputs.counts)
+            alone.update(outputs.spent)
             spent += perf_counter_ns() - began
             yield outputs
             began = perf_counter_ns()
-        self._share_out(spent + perf_counter_ns() - began, counts)
+        self._share_out(spent + perf_counter_ns() - began, alone, counts)
         self.rules.count(fingerprints, state, 1)
         keys.give(state)
 
-    def _share_out(self, spent: int, counts: Iterable[Counter[tuple[str, str]]]) -> None:
-        """Charge the matcher's time to its rules, by what they made it do. It runs all of them in
-        one loop, in which a clock for each would cost more than many a rule."""
+    def _share_out(self, spent: int, alone: Counter[str], counts: Counter[tuple[str, str]]) -> None:
+        """Charge the matcher's time to its rules: to those that run ``alone`` their own, the rest
+        to the others, by what they made it do. It runs those in one loop, in which a clock for each
+        would cost more than many a rule."""
         work: Counter[str] = Counter()
-        for each in counts:
-            for (rule, what), count in each.items():
-                if what in _WORK:
-                    work[rule] += count
-        total = work.total()
-        for rule, done in work.items():
-            self.spent[rule] += spent * done // total
+        for (rule, what), count in counts.items():
+            if what in _WORK and rule not in alone:
+                work[rule] += count
+        self.spent.update(alone)
+        shares = work or alone
+        rest, total = spent - alone.total(), max(1, shares.total())
+        for rule, done in shares.items():
+            self.spent[rule] += rest * done // total
 
 
 def prefix_of(partitioning: Partitioning) -> str:

@@ -11,6 +11,7 @@ those of the archive, and starts without one that does not fit.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
@@ -97,7 +98,9 @@ def make(folder: Path) -> Path:
     fresh = folder / f"{_ARCHIVE}.new"
     with tempfile.TemporaryDirectory(prefix="spark-cep-") as scratch:
         settings = _settings(folder, Path(scratch))
-        os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:ArchiveClassesAtExit={fresh} {_QUIET}"
+        os.environ["SPARK_SUBMIT_OPTS"] = (
+            f"{shlex.quote(f'-XX:ArchiveClassesAtExit={fresh}')} {_QUIET}"
+        )
         spark = spark_session(settings, Path(scratch))
         rehearse(spark, Path(scratch))
         spark.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from spark_cep.pipeline.spark.forking.fork_server import may_fork
 from spark_cep.pipeline.spark.jvm import LaunchedJvm
 from spark_cep.pipeline.spark.local_file_system import use_local_files
 from spark_cep.pipeline.spark.local_folder import local_folder
+from spark_cep.pipeline.spark.prepared_classes import prepared_classes
 from spark_cep.pipeline.spark.private_api import connect, gateway
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
@@ -167,8 +169,10 @@ def _conf(settings: Settings, scratch: Path | None, *, short: bool = False) -> d
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The C library keeps what threads have freed in as many arenas as there are threads and cores.
     os.environ.setdefault(_ARENAS, _MOST_ARENAS)
-    classes = settings.spark.classes_folder
     alone = in_one_process(settings.spark.master)
+    classes = settings.spark.classes_folder
+    if classes is None and alone:
+        classes = prepared_classes()
     # The Spark of this package, not one that happens to be installed on the machine.
     home = (
         view_of_spark(classes, scratch or _temporary()) if alone else Path(pyspark.__file__).parent
@@ -296,9 +300,10 @@ def class_path(
     }
     if archive is not None:
         options = conf["spark.driver.defaultJavaOptions"]
+        option = shlex.quote(f"-XX:SharedArchiveFile={archive}")
         # One that does not fit is of no interest to anybody.
         found["spark.driver.defaultJavaOptions"] = (
-            f"{options} -XX:SharedArchiveFile={archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
+            f"{options} {option} -Xlog:cds=off -Xlog:cds+dynamic=off"
         )
     return found
 

@@ -123,8 +123,9 @@ def input_topics(settings: Settings, existing: Sequence[str]) -> list[str]:
         if missing:
             near = (nearest(topic, existing) for topic in missing)
             meant = ", ".join(filter(None, near))
+            exist = "does not exist" if len(missing) == 1 else "do not exist"
             raise ConfigurationError(
-                f"inputs.{name}.topics: {', '.join(missing)} do not exist on"
+                f"inputs.{name}.topics: {', '.join(missing)} {exist} on"
                 f" {settings.kafka.bootstrap_servers};"
                 + (f" did you mean {meant}?" if meant else "")
                 + f" there are: {listed(existing, like=missing[0])}"
