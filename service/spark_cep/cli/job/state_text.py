@@ -158,22 +158,21 @@ def show_of_key(
 ) -> None:
     """Print the open partial matches of a key, ``None`` for rules without key."""
     of_key = "rules without key" if key is None else f"key {key}"
-    console.print(f"\nOpen partial matches of {of_key}", style="bold", markup=False)
-    if not partials:
-        console.print("none; events that the watermark has not passed yet are not included")
-    for each in partials:
-        for line in _partial_lines(each, plans):
-            # As it is: a break within a time or a place could not be copied.
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    title = f"\nOpen partial matches of {of_key}"
+    lines = [line for each in partials for line in _partial_lines(each, plans)]
+    console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
+    for line in lines or ["none; events that the watermark has not passed yet are not included"]:
+        # As it is: a break within a time or a place could not be copied.
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _partial_lines(stored: StoredPartialMatch, plans: Plans) -> Iterator[str]:
-    partial = partial_data(stored, plans)
+    found = partial_data(stored, plans)
     line = f"{stored.rule}, version {stored.version}: began {instant_text(stored.began)}"
-    if waits := _waits(partial):
+    if waits := _waits(found):
         line += f", waits for {waits}"
-    yield f"{line}, until {instant_text(stored.deadline)}" if partial["deadline"] else line
-    for event in partial["events"]:
+    yield f"{line}, until {instant_text(stored.deadline)}" if found["deadline"] else line
+    for event in found["events"]:
         yield "  {step}  {topic}/{partition}/{offset}".format(**event)
 
 
