@@ -8,6 +8,7 @@ from rich.console import Console
 
 from spark_cep import Pattern
 from spark_cep.cli.job.state_text import show_of_key
+from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.rule_set import compile_rule
 from spark_cep.matcher.findings.partial import FOREVER
 from spark_cep.pipeline.driver.commands.state_report import StoredPartialMatch
@@ -32,6 +33,7 @@ def shown(*partials: StoredPartialMatch, key: str | None = "ann") -> list[str]:
 
 def stored(rule: str, deadline: int) -> StoredPartialMatch:
     """A partial match that has taken one event, at the first state behind the start."""
+    assert isinstance(PLAN, Plan)
     place = PLAN.states[PLAN.start].edges[0].target
     return StoredPartialMatch(rule, 1, "", 3, 1_000, deadline, [(0, TOPIC, 0, 7)], [place])
 
