@@ -31,6 +31,7 @@ from spark_cep.errors import StartError
 HOST = "127.0.0.1"
 _POLL_SECONDS = 0.05
 _TAIL_LINES = 30
+_STOPPED_WITHIN_SECONDS = 10.0
 # Above the well-known ones, below Linux's default ip_local_port_range (32768) and macOS's (49152).
 _SERVER_PORTS = range(20_000, 32_768)
 
@@ -152,8 +153,20 @@ class ChildProcess:
         atexit.unregister(self.kill)
 
     def pause(self) -> None:
-        """Freeze the server: its connections stay open and nothing answers."""
+        """Freeze the server: its connections stay open and nothing answers. Returns when all of its
+        threads stand still, where Linux tells: on a busy machine some go on for a moment."""
         self._signal(signal.SIGSTOP)
+        deadline = time.monotonic() + _STOPPED_WITHIN_SECONDS
+        while self._moves() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+
+    def _moves(self) -> bool:
+        for stat in Path(f"/proc/{self.pid}/task").glob("*/stat"):
+            with suppress(OSError):
+                # The state is behind the name, which may hold anything.
+                if stat.read_text("utf-8").rpartition(")")[2].split()[0] != "T":
+                    return True
+        return False
 
     def resume(self) -> None:
         """Let a paused server go on."""
