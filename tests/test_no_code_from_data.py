@@ -35,10 +35,11 @@ _SPARK = "service/spark_cep/pipeline/spark"
 PROCESSES = {
     f"{_SPARK}/jvm.py",
     f"{_SPARK}/java.py",
+    f"{_SPARK}/prepared_classes.py",
     "service/spark_cep/codecs/protobuf/descriptors.py",
 }
-"""Modules that start Java or the compiler of .proto files by a list of arguments of their own
-making, or wait for its end."""
+"""Modules that start Java, this package or the compiler of .proto files by a list of arguments of
+their own making, or wait for its end."""
 ALLOWED = {
     f"{_SPARK}/forking/fork_server.py": {"runpy"},
     f"{_SPARK}/forking/fork_client.py": {"os.execv"},

@@ -494,7 +494,11 @@ def test_columns_that_cannot_be_read() -> None:
         ("tags", "auto", "ARRAY<STRING>; allowed is a timestamp"),
         ("day", "auto", "DATE; allowed is a timestamp"),
         ("nothing", "auto", "no column"),
-        ("kind", "auto", "STRING; set inputs.events.event_time_unit: iso"),
+        (
+            "kind",
+            "auto",
+            "STRING; set inputs.events.event_time_unit, or give --event-time kind:U",
+        ),
         ("n", "iso", "INT; inputs.events.event_time_unit: iso is for text"),
         ("x", "iso", "DOUBLE; inputs.events.event_time_unit: iso is for text"),
     ):

@@ -48,7 +48,7 @@ def test_topics_of_inputs(tmp_path: Path) -> None:
     assert input_topics(settings(tmp_path, {"topics": ["a", "b"]}), ["b", "a"]) == ["a", "b"]
     by_pattern = settings(tmp_path, {"topic_pattern": "a.*"})
     assert input_topics(by_pattern, ["aa", "b", "ab"]) == ["aa", "ab"]
-    with pytest.raises(ConfigurationError, match=r"inputs\.i\.topics: c do not exist"):
+    with pytest.raises(ConfigurationError, match=r"inputs\.i\.topics: c does not exist"):
         input_topics(settings(tmp_path, {"topics": ["a", "c"]}), ["a"])
     with pytest.raises(ConfigurationError, match=r"mean payments\? there are: log, payments"):
         input_topics(settings(tmp_path, {"topics": ["paymnets"]}), ["log", "payments"])
