@@ -62,7 +62,7 @@ class Query:
 
     id = "query-1"
     status: ClassVar = {"isDataAvailable": False, "isTriggerActive": False, "message": "Stopped"}
-    _jsq = SimpleNamespace(recentProgress=list)
+    lastProgress = None
 
     def __init__(self, error: str | None) -> None:
         self._error = error

@@ -112,7 +112,7 @@ def _writable() -> Path:
 
 
 def _made_of() -> str:
-    """What an archive made now fits, as text: this version, Java, and the jars in their order."""
+    """Return what an archive made now fits: this version, Java, and the jars in their order."""
     lines = [f"spark-cep {__version__}"]
     for file in (check_java().resolve(), *spark_jars()):
         found = file.stat()
