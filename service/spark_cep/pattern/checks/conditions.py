@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from spark_cep.pattern.check_codes import Code
@@ -50,23 +50,14 @@ def _effect(placed: Placed, field: str) -> str:
 def _at_first(placed: Placed, condition: Expression) -> Iterator[Finding]:
     """The condition of a step that has taken nothing yet, where it asks what the step has taken."""
     name = placed.step.name
-    asked = [
-        part
-        for part in walk(condition.node)
-        if isinstance(part, Reference) and part.look_back.step == name
-    ]
-    if not asked:
-        return
-    reasons = never_true(without_events(condition.node, name), condition.text)
-    if any(reason.whole for reason in reasons):
-        finding = placed.finding(
-            f"`where` of `{name}` is never true for its first event: the look-back finds none"
-            " before it",
-            "where",
-            _or_null(reasons, condition, asked[0]),
-            Code.UNTAKEN_STEP,
-        )
-        yield replace(finding, offsets=asked[0].span)
+    asked = _asked(condition, {name})
+    yield from _never_without(
+        placed,
+        condition,
+        asked,
+        f"`where` of `{name}` is never true for its first event: the look-back finds none before"
+        " it",
+    )
 
 
 def warn_first_round(rule: Rule) -> Iterator[Finding]:
@@ -79,27 +70,42 @@ def warn_first_round(rule: Rule) -> Iterator[Finding]:
         if where is None or here.step.negative or around is None:
             continue
         inside = (each for each in placed[number + 1 :] if around in each.parents)
-        later = {each.step.name for each in inside}
-        asked = [
-            part
-            for part in walk(where.node)
-            if isinstance(part, Reference) and part.look_back.step in later
-        ]
-        node = where.node
-        for name in dict.fromkeys(part.look_back.step for part in asked):
-            node = without_events(node, name)
-        reasons = never_true(node, where.text) if asked else []
-        if any(reason.whole for reason in reasons) and not never_true(where.node, where.text):
+        asked = _asked(where, {each.step.name for each in inside})
+        if asked and not never_true(where.node, where.text):
             name, group = asked[0].look_back.step, around.step.name
-            finding = here.finding(
+            yield from _never_without(
+                here,
+                where,
+                asked,
                 f"`where` of `{here.step.name}` is never true in the first round of `{group}`:"
                 f" the later step `{name}` has no events yet, so no round of `{group}` is ever"
                 " complete",
-                "where",
-                _or_null(reasons, where, asked[0]),
-                Code.UNTAKEN_STEP,
             )
-            yield replace(finding, offsets=asked[0].span)
+
+
+def _asked(condition: Expression, names: Container[str]) -> list[Reference]:
+    """Return the references to events of these steps."""
+    return [
+        part
+        for part in walk(condition.node)
+        if isinstance(part, Reference) and part.look_back.step in names
+    ]
+
+
+def _never_without(
+    placed: Placed, condition: Expression, asked: list[Reference], message: str
+) -> Iterator[Finding]:
+    """The condition, if it is never true while the steps that are asked for have no events."""
+    if not asked:
+        return
+    node = condition.node
+    for name in dict.fromkeys(part.look_back.step for part in asked):
+        node = without_events(node, name)
+    reasons = never_true(node, condition.text)
+    if any(reason.whole for reason in reasons):
+        allowed = _or_null(reasons, condition, asked[0])
+        finding = placed.finding(message, "where", allowed, Code.UNTAKEN_STEP)
+        yield replace(finding, offsets=asked[0].span)
 
 
 def _first_repeated(placed: Placed) -> Placed | None:
