@@ -50,9 +50,15 @@ def test_chains(runs: list[list[tuple[int, int]]]) -> None:
     whole = Chains(ends, steps, np.arange(len(steps), dtype=np.int32)[::-1].copy())
     short, omitted = whole.listed()
     for number, each in enumerate(chains):
-        pairs, places = list(whole.chain(number)), listed(each)
-        assert list(short.chain(number)) == [pairs[place] for place in places]
+        pairs, places = _pairs(whole, number), listed(each)
+        assert _pairs(short, number) == [pairs[place] for place in places]
         assert omitted[number] == len(each) - len(places)
+
+
+def _pairs(chains: Chains, number: int) -> list[tuple[int, int]]:
+    """The step and the event of each event of one chain."""
+    one = chains.of(np.array([number]))
+    return list(zip(one.steps.tolist(), one.events.tolist(), strict=True))
 
 
 def _timeouts(sql: bool, names: str) -> tuple[LocalJob, list[Timeout]]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from spark_cep.compiler.plan import AnyAtom, EventAtom, GapAtom, LookBackAtom, Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Slot
-from spark_cep.matcher.findings.look_back import LookBacks
 from spark_cep.matcher.findings.partial import Taken
 from spark_cep.model import Event
 from spark_cep.pattern.expressions import bind
+from tests.reference.look_back import LookBacks
 
 #: ``last`` is ``None`` while nothing has been taken.
 Test = Callable[[Taken | None, Event], bool]

@@ -7,11 +7,11 @@ from typing import Any
 from spark_cep.compiler.plan import Plan
 from spark_cep.match_ids import match_id
 from spark_cep.matcher.findings.found import Failure
-from spark_cep.matcher.findings.look_back import LookBacks
 from spark_cep.matcher.findings.outputs import Outputs, Reporter
 from spark_cep.matcher.findings.partial import Taken
 from spark_cep.model import Event, Match, TakenEvent, Timeout
 from tests.reference.listed import listed
+from tests.reference.look_back import LookBacks
 
 
 class StepReporter(Reporter):

@@ -190,6 +190,18 @@ def nulls_like(column: Vector, count: int) -> Vector:
     return Numbers(np.zeros(count, column.values.dtype), all_null)
 
 
+def with_nulls(column: Vector, nulls: Flags) -> Vector:
+    """The column, NULL in these rows, too."""
+    if not nulls.any():
+        return column
+    if isinstance(column, Objects):
+        pairs = zip(column.values, nulls.tolist(), strict=True)
+        return Objects([None if null else value for value, null in pairs])
+    if isinstance(column, Numbers):
+        return Numbers(column.values, column.nulls | nulls)
+    return Bytes(column.places, column.nulls | nulls, column.data)
+
+
 def vector(values: Sequence[Any], kind: SqlType | None, name: str) -> Vector:
     """Python values as a vector. ValueError, with the column's ``name``, when one is of another
     type."""

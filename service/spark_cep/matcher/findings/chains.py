@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_cep.columns.compilation import I32, I64
-from spark_cep.columns.vectors import Bytes, Objects
+from spark_cep.columns.vectors import Bytes, Objects, places_of
 from spark_cep.matcher.batch.events import EventTable
 from spark_cep.matcher.findings.loops.listed_loop import list_chains
 
@@ -24,11 +24,11 @@ class Chains(NamedTuple):
     steps: I32
     events: I32
 
-    def chain(self, number: int) -> Iterator[tuple[int, int]]:
-        """Step number and event number of each event of one chain, first to last."""
-        start = int(self.ends[number - 1]) if number else 0
-        end = int(self.ends[number])
-        return zip(self.steps[start:end].tolist(), self.events[start:end].tolist(), strict=True)
+    def of(self, rows: I64) -> Chains:
+        """These chains, in this order."""
+        lengths = np.diff(self.ends, prepend=0)
+        at = places_of(lengths, rows)
+        return Chains(np.cumsum(lengths[rows]), self.steps[at], self.events[at])
 
     def listed(self) -> tuple[Chains, I64]:
         """The chains as timeouts list them, of each step the first and the last

@@ -12,12 +12,12 @@ import numpy as np
 from spark_cep.columns.compilation import I32, I64, NONE, Table
 from spark_cep.columns.vectors import (
     Bytes,
-    Flags,
     Numbers,
     Objects,
     Vector,
     nulls_like,
     texts_of,
+    with_nulls,
 )
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
@@ -296,7 +296,7 @@ class RunFindings:
     def _of_matches(self, column: Vector) -> Vector:
         """Return the column with NULL for unmatched rows."""
         result_of, _ = self._output_rows
-        return _with_nulls(column, self.results["kind"][result_of] != tables.MATCH)
+        return with_nulls(column, self.results["kind"][result_of] != tables.MATCH)
 
     def _vector(self, value: RowValue) -> Vector | None:
         """A value of all output rows; ``None`` where that takes Python."""
@@ -350,19 +350,7 @@ class RunFindings:
             self._find(position), position.shift, at,
         )  # fmt: skip
         found = self.events.vectors(self.compiled.slots)[column].take(np.maximum(at, 0))
-        return _with_nulls(found, at == NONE)
-
-
-def _with_nulls(column: Vector, nulls: Flags) -> Vector:
-    """The column, NULL in these rows, too."""
-    if not nulls.any():
-        return column
-    if isinstance(column, Objects):
-        pairs = zip(column.values, nulls.tolist(), strict=True)
-        return Objects([None if null else value for value, null in pairs])
-    if isinstance(column, Numbers):
-        return Numbers(column.values, column.nulls | nulls)
-    return Bytes(column.places, column.nulls | nulls, column.data)
+        return with_nulls(found, at == NONE)
 
 
 def limit_text(limit: int, limits: tuple[int, int, int]) -> str:

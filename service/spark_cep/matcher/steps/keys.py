@@ -19,7 +19,6 @@ from spark_cep.matcher.findings.found import (
     work_limit_failure,
 )
 from spark_cep.matcher.findings.live import PartialMatch, live_partials
-from spark_cep.matcher.findings.look_back import LookBacks
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.steps.held import Held, rule_states
 from spark_cep.matcher.steps.loops import kernel_tables
@@ -35,8 +34,7 @@ class StepRules:
     def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self.tables = PlanTables(partitioning, types)
         self._plans = partitioning.step_plans
-        look_backs = [LookBacks(plan, partitioning.slots, types) for plan in self._plans]
-        self._reporter = StepReporter(self._plans, look_backs, self.tables.slots)
+        self._reporter = StepReporter(partitioning, types)
 
     def run(
         self, state: Held, fresh: NewEvents, watermark: int, names: Names

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import numpy as np
 
 from spark_cep.columns.compilation import I32, I64
-from spark_cep.columns.vectors import Bytes, Objects, places_of
+from spark_cep.columns.vectors import Bytes, Vector, concatenated, places_of
 from spark_cep.compiler.plan import Plan
-from spark_cep.matcher.batch.events import EventTable, Names, SlotType
+from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import Partitioning, Slot, column_path
+from spark_cep.matcher.batch.events import EventTable, Names, slot_types
 from spark_cep.matcher.engine import MOST_TAKEN_EVENTS
 from spark_cep.matcher.findings.chains import Chains, weights
 from spark_cep.matcher.findings.found import Failure
-from spark_cep.matcher.findings.look_back import LookBacks
+from spark_cep.matcher.findings.measures import Measures
 from spark_cep.matcher.findings.named_values import NamedValues, OfType
 from spark_cep.matcher.findings.outputs import Outputs, Reporter
-from spark_cep.matcher.findings.partial import Taken
 from spark_cep.matcher.findings.results import Emitted, ResultKind, Results
 from spark_cep.matcher.steps.matcher import Findings
-from spark_cep.model import Event
+from spark_cep.pattern.types import SqlType
 
 
 class StepReporter:
     """Turns what rules of steps have found into output values."""
 
-    def __init__(
-        self, plans: Sequence[Plan], look_backs: Sequence[LookBacks], slots: Sequence[SlotType]
-    ) -> None:
-        self._plans, self._slots = plans, slots
+    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
+        plans, slots = partitioning.step_plans, partitioning.slots
+        self._plans, self._slots = plans, slot_types(slots, types)
         self._reporters = [Reporter(plan.rule) for plan in plans]
-        self._measures = [each.measures for each in look_backs]
+        self._measures = [Measures(plan, slots, types) for plan in plans]
         self._measure_names, self._measure_name, self._measure_count = _numbered(
-            [[name for name, _ in measures] for measures in self._measures]
+            [[*plan.rule.emit.measures] for plan in plans]
         )
-        columns = [each.emitted_columns for each in look_backs]
+        columns = [_emitted_columns(plan, slots) for plan in plans]
         self._column_names, self._column_name, self._column_count = _numbered(
             [[name for name, _ in emitted] for emitted in columns]
         )
@@ -48,7 +48,6 @@ class StepReporter:
         """Yield matches and timeouts in pieces of bounded size."""
         if not (len(findings.match_rule) or len(findings.timeout_rule)):
             return
-        event = events.objects(names, self._slots)
         emits = self._payload.any() or self._measure_count.any() or self._column_count.any()
         weight = weights(events, coordinates_alone=not emits)
         emitted = self._emitted(events)
@@ -63,7 +62,7 @@ class StepReporter:
                 continue
             for rows, whole in chains.cut(weight, MOST_TAKEN_EVENTS):
                 outputs, rules = Outputs(), rule[rows]
-                measures = self._evaluate(rules, whole, event, outputs)
+                measures = self._evaluate(rules, whole, events, names, outputs)
                 piece, omitted = whole, np.zeros(len(rules), np.int64)
                 if kind is ResultKind.TIMEOUT:
                     piece, omitted = whole.listed()
@@ -92,23 +91,27 @@ class StepReporter:
         )
 
     def _evaluate(
-        self, rule: I32, chains: Chains, event: Callable[[int], Event], outputs: Outputs
+        self, rule: I32, chains: Chains, events: EventTable, names: Names, outputs: Outputs
     ) -> NamedValues:
         """The measures of results; those that cannot be computed are NULL, and dead letters."""
-        counts, values = self._measure_count[rule], list[Any]()
-        for row in np.flatnonzero(counts).tolist():
-            last, number = _last_taken(chains, row, event), int(rule[row])
-            for name, measure in self._measures[number]:
-                try:
-                    values.append(measure(last))
-                except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
-                    values.append(None)
-                    detail = f"{name}: {error!r}"
-                    failure = Failure("measure_failed", None, last.event, detail)
-                    self._failed(number, failure, outputs)
-        names = self._measure_name[places_of(self._measure_count, rule.astype(np.int64))]
-        objects = OfType(np.arange(len(values)), Objects(values), None)
-        return NamedValues(np.cumsum(counts), self._measure_names, names, [objects])
+        counts = self._measure_count[rule]
+        ends = np.cumsum(counts)
+        found: dict[SqlType | None, list[tuple[I64, Vector]]] = {}
+        failed: list[tuple[int, str, Exception]] = []
+        for number in np.unique(rule[counts > 0]).tolist():
+            rows = np.flatnonzero(rule == number)
+            measures = self._measures[number].of(chains.of(rows), events)
+            for place, (measure, uncomputed) in enumerate(measures):
+                first = ends[rows] - counts[rows]
+                found.setdefault(measure.kind, []).append((first + place, measure.values))
+                failed += [(int(rows[row]), measure.name, error) for row, error in uncomputed]
+        for row, name, error in sorted(failed, key=itemgetter(0)):
+            last = events.objects(names, self._slots)(int(chains.events[chains.ends[row] - 1]))
+            failure = Failure("measure_failed", None, last, f"{name}: {error!r}")
+            self._failed(int(rule[row]), failure, outputs)
+        name_of = self._measure_name[places_of(self._measure_count, rule.astype(np.int64))]
+        typed = [_together(parts, kind) for kind, parts in found.items()]
+        return NamedValues(ends, self._measure_names, name_of, typed)
 
     def _emitted(self, events: EventTable) -> Emitted:
         def emitted(rule: I32, row: I64) -> tuple[NamedValues | None, Bytes | None]:
@@ -147,10 +150,17 @@ def _numbered(names: Sequence[Sequence[str]]) -> tuple[list[str], I64, I64]:
     )
 
 
-def _last_taken(chains: Chains, number: int, event: Callable[[int], Event]) -> Taken:
-    """The end of a chain."""
-    last = None
-    for step, row in chains.chain(number):
-        last = Taken(last, step, event(row))
-    assert last is not None
-    return last
+def _emitted_columns(plan: Plan, slots: Sequence[Slot]) -> list[tuple[str, int]]:
+    """The columns that a rule emits of each event, and the places of these in ``slots``."""
+    numbers = {(slot.events, slot.of_type, slot.path): at for at, slot in enumerate(slots)}
+    emitted = plan.rule.emit.events
+    if not isinstance(emitted, tuple):
+        return []
+    return [(name, numbers[plan.rule.events, None, column_path(name)]) for name in emitted]
+
+
+def _together(parts: Sequence[tuple[I64, Vector]], kind: SqlType | None) -> OfType:
+    """Values of one type with their places, in the order of these."""
+    places = np.concatenate([place for place, _ in parts])
+    order = np.argsort(places)
+    return OfType(places[order], concatenated([values for _, values in parts]).take(order), kind)

@@ -8,12 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+from spark_cep.columns.vectors import reader
 from spark_cep.compiler.explain.wording import condition_text, in_words
 from spark_cep.compiler.formula import FALSE, All, AnyOf, Atom, Formula, Not, conjunction
 from spark_cep.compiler.plan import Action, EventAtom, GapAtom, LookBackAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.durations import format_duration
-from spark_cep.matcher.findings.look_back import LookBacks
+from spark_cep.matcher.batch.events import EventTable, Names, slot_types
+from spark_cep.matcher.findings.chains import Chains
+from spark_cep.matcher.findings.measures import Measures
 from spark_cep.matcher.findings.partial import Taken
 from spark_cep.model import Event
 from spark_cep.pattern.expressions import Expression, LookBack
@@ -66,8 +71,19 @@ class StepConditions:
         emit = Emit({"value": expression_of(Reference(look_back))})
         plan = replace(self.plan, rule=replace(self.plan.rule, emit=emit))
         slots = self.watched.partitioning.slots
-        ((_, measure),) = LookBacks(plan, slots, self._types).measures
-        return measure
+        measures, columns = Measures(plan, slots, self._types), slot_types(slots, self._types)
+
+        def value(last: Taken | None) -> Any:
+            taken = [] if last is None else list(last.chain())[::-1]
+            steps = np.array([each.step for each in taken], np.int32)
+            chains = Chains(np.array([len(taken)]), steps, np.arange(len(taken), dtype=np.int32))
+            events = EventTable.of([each.event for each in taken], Names(), columns)
+            ((measure, uncomputed),) = measures.of(chains, events)
+            for failed in uncomputed:
+                raise failed.error
+            return reader(measure.values, measure.kind)(0)
+
+        return value
 
     def values(self, leaf: Expression, event: Event, last: Taken | None) -> dict[str, Any]:
         """The values that a part of a condition has read."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_cep.columns.compilation import NONE, compiled
+from spark_cep.columns.compilation import NONE, compiled, inlined
 from spark_cep.programs.loops.aggregate_loop import clear, take
 from spark_cep.programs.loops.distinct_loop import (
     MOST_BRANCHES,
@@ -97,7 +97,7 @@ def _each_set(row, rule, plans, accumulators, branches, serial, todo, moved):
                     mark_set(value.low, branches, serial, todo)
 
 
-@compiled
+@inlined
 def _new_totals(before, rule, tables, control):
     """Make totals that are those of ``before``."""
     if control.first_spare == NONE:
@@ -118,7 +118,7 @@ def _new_totals(before, rule, tables, control):
     return row
 
 
-@compiled
+@inlined
 def extended(before, step, event, rule, plans, columns, tables, control):
     """The totals of a sequence with one event more; ``before``: those without."""
     row = _new_totals(before, rule, tables, control)
@@ -151,7 +151,7 @@ def chain_length(last, nodes):
     return count
 
 
-@compiled
+@inlined
 def _take(row, step, event, own, rule, plans, columns, tables, control):
     """Let totals take an event. ``own``: their sets of values are nobody else's."""
     first = row * rule.accumulators

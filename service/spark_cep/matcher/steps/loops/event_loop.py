@@ -85,10 +85,11 @@ def _outcome(
     """Return the effect of the event on a partial match in ``state``: a row of outcomes."""
     answers = np.int64(0)
     if rule.conditions:
-        answers = _answers(
-            plans.asked[event_class.first_asked + state], last, totals, event, time, rule,
-            programs, columns, work, tables, ask,
-        )  # fmt: skip
+        asked = plans.asked[event_class.first_asked + state]
+        if asked:
+            answers = _answers(
+                asked, last, totals, event, time, rule, programs, columns, work, tables, ask
+            )
         if rule.sparse:
             return _looked_up(event_class.first_outcome + state, answers, plans.answered, control)
     return plans.outcome_of[event_class.first_outcome + (state << rule.conditions) + answers]
@@ -180,7 +181,7 @@ def _answers(
     return answers
 
 
-@compiled
+@inlined
 def _follow(
     outcome, event, time, first, last, totals, rule, plans, columns, work, tables, control
 ):  # fmt: skip
@@ -208,7 +209,7 @@ def _follow(
             _stand(move.target, first, end, totals, deadline, nodes, tables.following, control)
 
 
-@compiled
+@inlined
 def _take(previous, step, event, nodes, control):
     """The node of ``event`` behind ``previous``: one for each step, however many ask."""
     known = NONE
@@ -254,7 +255,7 @@ def _deadline(first_time, last_time, rule, state):
     return deadline
 
 
-@compiled
+@inlined
 def _stand(state, first, last, totals, deadline, nodes, following, control):
     """Add a partial match to those that go on, unless it stands there already."""
     known = NONE
