@@ -244,7 +244,6 @@ class Job:
                 "transactional_id_prefix": topic,
             },
             "state": {"checkpoint": str(folder / "checkpoint")},
-            "spark": {"classes_folder": str(bed.classes)},
             "rules": {"folder": str(folder / "rules")},
             "observability": {
                 "metrics_host": "127.0.0.1", "metrics_port": self._port, "log_format": "json",

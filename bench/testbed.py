@@ -63,11 +63,6 @@ class TestBed:
     _stack: ExitStack = field(default_factory=ExitStack)
     _runs: int = 0
 
-    @property
-    def classes(self) -> Path:
-        """Where set-up puts the archive of classes."""
-        return self.jars.parent / "classes"
-
     def __enter__(self) -> Self:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
@@ -178,7 +173,6 @@ class TestBed:
             "trigger": {"mode": "available_now"},
             "spark": {
                 "master": f"local[{cores},4]",
-                "classes_folder": str(self.classes),
                 "conf": {
                     **memory,
                     **_NO_CONSUMERS_KEPT,

@@ -28,7 +28,6 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 
 ROOT = Path(__file__).parents[1]
 JARS = ROOT / ".work" / "jars"
-CLASSES = ROOT / ".work" / "classes"
 
 
 #: What a test may need that a unit test does without.
@@ -86,6 +85,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The Spark session that tests share, as the service itself makes it."""
     from tests.local_spark import local_spark
 
-    session = local_spark(tmp_path_factory.mktemp("spark"), CLASSES)
+    session = local_spark(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()

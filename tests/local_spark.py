@@ -10,7 +10,7 @@ from spark_cep.config import Settings
 from spark_cep.pipeline.spark.session import spark_session
 
 
-def local_spark(folder: Path, classes: Path) -> SparkSession:
+def local_spark(folder: Path) -> SparkSession:
     """Start Spark on two cores; what it writes is below ``folder``."""
     settings = Settings.model_validate(
         {
@@ -20,7 +20,6 @@ def local_spark(folder: Path, classes: Path) -> SparkSession:
             "state": {"checkpoint": str(folder / "unused"), "rocksdb_memory": "128 MiB"},
             "spark": {
                 "master": "local[2]",
-                "classes_folder": str(classes),
                 "conf": {
                     "spark.driver.memory": "2g",
                     "spark.sql.warehouse.dir": str(folder / "warehouse"),

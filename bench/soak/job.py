@@ -30,7 +30,6 @@ class SoakJob:
     def __init__(
         self,
         folder: Path,
-        jars: Path,
         bootstrap: str,
         registry: str,
         changed: Mapping[str, Mapping[str, Any]] | None = None,
@@ -38,7 +37,7 @@ class SoakJob:
         self.port = free_ports(1)[0]
         self.folders = {"checkpoint": folder / "checkpoint", "scratch": folder / "scratch"}
         self.starts = 0
-        document = self._document(folder, jars, bootstrap, registry)
+        document = self._document(folder, bootstrap, registry)
         for section, values in (changed or {}).items():
             document[section] = {**document.get(section, {}), **values}
         self._child = Command(
@@ -47,7 +46,7 @@ class SoakJob:
             {"SPARK_SUBMIT_OPTS": "-Xms1g -XX:+AlwaysPreTouch -XX:+UseSerialGC"},
         )
 
-    def _document(self, folder: Path, jars: Path, bootstrap: str, registry: str) -> dict[str, Any]:
+    def _document(self, folder: Path, bootstrap: str, registry: str) -> dict[str, Any]:
         return {
             "kafka": {"bootstrap_servers": bootstrap},
             "inputs": {INPUT: {"topics": [TOPIC], "event_time": "ts"}},
@@ -72,7 +71,6 @@ class SoakJob:
             "trigger": {"latency": "500 ms"},
             "spark": {
                 "master": "local[2]",
-                "classes_folder": str(jars.parent / "classes"),
                 "conf": {
                     "spark.driver.memory": "1g",
                     # What is kept must be full after minutes, or it grows all the time.

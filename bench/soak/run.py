@@ -182,7 +182,7 @@ class Soak:
                 schema_id = client.register_schema(
                     f"{TOPIC}-value", Schema(json.dumps(SCHEMA), "AVRO")
                 )
-            job = SoakJob(self._folder, self._jars, broker.bootstrap, registry.url)
+            job = SoakJob(self._folder, broker.bootstrap, registry.url)
             rate = self._options.rate
             job.start()
             self._began = time.monotonic()

@@ -51,12 +51,8 @@ def start(interruption: Interruption) -> None:
         jars: Annotated[Path, typer.Option(help="Where `make setup` put the jars.")] = (
             _WORK / "jars"
         ),
-        classes: Annotated[
-            Path, typer.Option(help="Where `make setup` put the archive of classes.")
-        ] = _WORK / "classes",
     ) -> None:
-        places = folder.resolve(), jars.resolve(), classes.resolve()
-        options = Options(*places, keep, watch, verbose)
+        options = Options(folder.resolve(), jars.resolve(), keep, watch, verbose)
         raise typer.Exit(run(options, Screen(plain=plain), interruption))
 
     app()

@@ -55,7 +55,6 @@ class Options:
 
     folder: Path
     jars: Path
-    classes: Path
     keep: bool = False
     watch: bool = False
     verbose: bool = False
@@ -327,7 +326,6 @@ def _configuration(options: Options, up: Servers, port: int) -> Path:
     text = string.Template(_TEMPLATE.read_text("utf-8")).safe_substitute(
         bootstrap_servers=up.broker.bootstrap,
         registry_url=up.registry.url,
-        classes=os.path.relpath(options.classes, folder),
         rules=_COPIED,
         metrics_port=port,
     )

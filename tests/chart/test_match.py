@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from tests.chart.files import CHART
-from tests.conftest import CLASSES
 from tests.kafka_access import KafkaAccess
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -42,7 +41,6 @@ def test_a_job_of_its_own_finds_a_match(kafka: KafkaAccess, tmp_path: Path) -> N
     kafka.create_topics({"fraud-helm-test-0123abcd.events": 1})
     variables = {
         "SPARK_CEP__OUTPUTS__TOPICS__MATCHES": "helm-matches-of-the-release",
-        "SPARK_CEP__SPARK__CLASSES_FOLDER": str(CLASSES),
     }
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.read_text("utf-8"), str(config), "fraud", "200"],

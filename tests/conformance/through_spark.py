@@ -57,7 +57,7 @@ def whole_jobs() -> Iterator[Callable[[], Scenario]]:
     ):
         folder = Path(name)
         kafka = KafkaAccess(broker.bootstrap)
-        spark = local_spark(folder, JARS)
+        spark = local_spark(folder)
         numbers = count(1)
         try:
             yield lambda: Scenario(kafka, registry.url, spark, folder / f"job-{next(numbers)}")

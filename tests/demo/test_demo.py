@@ -212,9 +212,7 @@ def test_a_child_that_dies_is_reported(tmp_path: Path) -> None:
 def _run(folder: Path) -> tuple[int, str]:
     out = StringIO()
     screen = Screen(console=Console(file=out, width=200))
-    return run(
-        Options(folder, JARS, JARS.parent / "classes"), screen, Interruption()
-    ), out.getvalue()
+    return run(Options(folder, JARS), screen, Interruption()), out.getvalue()
 
 
 def test_a_folder_of_other_files_is_not_touched(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from examples.embedded import EmbeddedBroker
 from examples.embedded.process import free_ports
 from tests.chart.files import tool
 from tests.chart.test_dashboard_colours import COLOURED
-from tests.conftest import CLASSES, JARS
+from tests.conftest import JARS
 from tests.e2e.command import running
 from tests.e2e.quick_prometheus import OF_THE_MACHINE, prometheus, sending
 from tests.e2e.scenario import Scenario
@@ -44,7 +44,7 @@ def test_alerts_fire_and_resolve(kafka: KafkaAccess, registry: str, tmp_path: Pa
     (page,) = free_ports(1)
     document = scenario.document(
         trigger={"mode": "continuous", "latency": "100 ms"},
-        spark={"master": "local[2]", "classes_folder": str(CLASSES)},
+        spark={"master": "local[2]"},
         observability={"metrics_port": page},
     )
 
@@ -104,7 +104,7 @@ def test_kafka_dies_and_is_back(own_broker: EmbeddedBroker, registry: str, tmp_p
     (page,) = free_ports(1)
     document = scenario.document(
         trigger={"mode": "continuous", "latency": "100 ms"},
-        spark={"master": "local[2]", "classes_folder": str(CLASSES)},
+        spark={"master": "local[2]"},
         observability={"metrics_port": page},
     )
     with (

@@ -25,7 +25,7 @@ from spark_cep.config import Settings
 from spark_cep.pipeline.driver.lifecycle.outage import _BRIDGED_SECONDS
 from spark_cep.rules.overrides import Override, PauseOrder, write_override
 from tests.chart.files import tool
-from tests.conftest import CLASSES, JARS
+from tests.conftest import JARS
 from tests.e2e.command import Command, running
 from tests.e2e.quick_prometheus import Prometheus, prometheus, repeating
 from tests.e2e.scenario import Scenario
@@ -87,7 +87,7 @@ def _rig(kafka: KafkaAccess, registry: str, folder: Path) -> Iterator[Rig]:
     page, volume = free_ports(2)
     document = scenario.document(
         trigger={"mode": "continuous", "latency": "100 ms"},
-        spark={"master": "local[2]", "classes_folder": str(CLASSES)},
+        spark={"master": "local[2]"},
         observability={"metrics_port": page},
         source={"fail_on_data_loss": False},
     )

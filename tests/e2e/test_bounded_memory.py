@@ -15,7 +15,6 @@ from confluent_kafka.cimpl import NewTopic
 from examples.embedded.process import free_ports
 from spark_cep.pipeline.driver import start_plan
 from spark_cep.pipeline.wire.reports import Count
-from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.scenario import Scenario
 from tests.e2e.schemas import MILLIS, record
@@ -76,7 +75,6 @@ def document(scenario: Scenario, **source: Any) -> dict[str, Any]:
         source=source,
         spark={
             "master": "local[2]",
-            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "512m",
                 "spark.driver.extraJavaOptions": "-XX:MaxDirectMemorySize=160m",

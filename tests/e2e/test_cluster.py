@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 
 from examples.embedded.process import free_ports
 from spark_cep.observability import metric_names as names
-from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
@@ -184,7 +183,6 @@ def _document(
         trigger={"mode": "continuous", "latency": "0 ms"},
         spark={
             "master": cluster.url,
-            "classes_folder": str(CLASSES),
             "driver": {"host": "127.0.0.1"},
             "executors": {"count": 2, "cores": 1, "memory": "512 MiB"},
             "conf": {

@@ -11,7 +11,6 @@ import pytest
 
 from examples.embedded.process import free_ports
 from spark_cep.observability.start_clock import Phase
-from tests.conftest import CLASSES
 from tests.docs.logs_page import events
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found
@@ -54,7 +53,6 @@ def restarted(scenario: Scenario) -> Iterator[Command]:
         source={"max_offsets_per_trigger": 2},
         spark={
             "master": "local[2]",
-            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.local.dir": str(scenario.folder / "scratch"),

@@ -15,7 +15,6 @@ import pytest
 
 from examples.embedded.process import free_ports
 from spark_cep.cli.exit_codes import ExitCode
-from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -31,7 +30,6 @@ TRACES = ("Traceback", "\n\tat ")
 def _document(scenario: Scenario, **sections: Any) -> dict[str, Any]:
     spark = {
         "master": "local[2]",
-        "classes_folder": str(CLASSES),
         "conf": {
             "spark.driver.memory": "1g",
             "spark.local.dir": str(scenario.folder / "scratch"),

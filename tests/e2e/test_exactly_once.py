@@ -10,7 +10,6 @@ import pytest
 
 from spark_cep.errors import SparkCepError, StateError
 from spark_cep.pipeline.driver.observe.progress import BatchReport
-from tests.conftest import CLASSES
 from tests.e2e.command import running
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
@@ -89,7 +88,6 @@ def test_a_second_instance_takes_over(kafka: KafkaAccess, registry: str, tmp_pat
         trigger={"mode": "continuous", "latency": "100 ms"},
         spark={
             "master": "local[2]",
-            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.sql.warehouse.dir": str(scenario.folder / "warehouse"),

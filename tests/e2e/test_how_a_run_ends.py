@@ -15,7 +15,6 @@ import pytest
 
 from examples.embedded.process import free_ports
 from spark_cep.cli.exit_codes import ADVICE, ExitCode
-from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
@@ -38,7 +37,7 @@ def scenario(kafka: KafkaAccess, registry: str, tmp_path: Path) -> Scenario:
 def _document(scenario: Scenario, **conf: str) -> dict[str, Any]:
     return scenario.document(
         trigger={"mode": "continuous", "latency": "100 ms"},
-        spark={"classes_folder": str(CLASSES), "conf": {"spark.driver.memory": "1g", **conf}},
+        spark={"conf": {"spark.driver.memory": "1g", **conf}},
         observability={
             "metrics_host": "127.0.0.1",
             "metrics_port": free_ports(1)[0],

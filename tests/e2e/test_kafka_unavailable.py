@@ -15,7 +15,7 @@ import pytest
 from examples.embedded import EmbeddedBroker
 from examples.embedded.process import free_ports
 from spark_cep.cli.exit_codes import ExitCode
-from tests.conftest import CLASSES, JARS
+from tests.conftest import JARS
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -68,7 +68,6 @@ def _document(scenario: Scenario, **sections: Any) -> dict[str, Any]:
     return scenario.document(
         **sections,
         spark={
-            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.local.dir": str(scenario.folder / "scratch"),

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from examples.embedded.process import free_ports
-from tests.conftest import CLASSES
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -93,7 +92,6 @@ def run(
             trigger={"mode": "available_now", "at_end_of_input": "decide"},
             spark={
                 "master": f"k8s://{api.url}",
-                "classes_folder": str(CLASSES),
                 "driver": {
                     "host": "127.0.0.1",
                     "bind_address": "127.0.0.1",

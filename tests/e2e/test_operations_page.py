@@ -10,7 +10,7 @@ import sys
 import pytest
 import yaml
 
-from tests.conftest import CLASSES, ROOT
+from tests.conftest import ROOT
 from tests.docs.operations_page import procedures
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
@@ -44,7 +44,6 @@ class Machine:
             rules={"folder": "rules"},
             spark={
                 "master": "local[2]",
-                "classes_folder": str(CLASSES),
                 "conf": {"spark.driver.memory": "1g", "spark.local.dir": str(self.folder)},
             },
         )

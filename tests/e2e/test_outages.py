@@ -18,7 +18,7 @@ from spark_cep.cli.exit_codes import ExitCode
 from spark_cep.errors import KafkaUnavailableError, RegistryUnavailableError
 from spark_cep.observability.health import Health
 from spark_cep.pipeline.wire.reports import Count
-from tests.conftest import CLASSES, JARS
+from tests.conftest import JARS
 from tests.e2e.command import running
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -219,7 +219,6 @@ def test_the_broker_is_silent_in_the_middle_of_batches(
         lifecycle=QUICK,
         spark={
             "master": "local[2]",
-            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.network.timeout": "10s",

@@ -20,7 +20,7 @@ import yaml
 
 from examples.embedded.process import free_ports
 from tests.certificates import encrypted
-from tests.conftest import CLASSES, ROOT
+from tests.conftest import ROOT
 from tests.e2e.command import Command, running
 from tests.e2e.outputs import Outputs, found
 from tests.e2e.scenario import Scenario
@@ -148,7 +148,6 @@ def job(
         trigger={"mode": "continuous", "latency": "100 ms"},
         spark={
             "master": "local[2]",
-            "classes_folder": str(CLASSES),
             "conf": {
                 "spark.driver.memory": "1g",
                 "spark.local.dir": str(folder / "scratch"),

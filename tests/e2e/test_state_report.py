@@ -21,7 +21,7 @@ from spark_cep.errors import StateError
 from spark_cep.pipeline.driver.commands.open_partials import read_open
 from spark_cep.pipeline.driver.commands.state_report import read_state
 from spark_cep.pipeline.spark import starting
-from tests.conftest import CLASSES, ROOT
+from tests.conftest import ROOT
 from tests.e2e.halfway import STATE, Halfway
 from tests.e2e.stream import at
 
@@ -133,9 +133,7 @@ def test_no_checkpoint(halfway: Halfway, spark: SparkSession, tmp_path: Path) ->
 def test_the_commands(halfway: Halfway, tmp_path: Path) -> None:
     """``rescale`` and ``state`` as processes: what they print, and their exit codes."""
     copy = halfway.copy(tmp_path)
-    document = copy.scenario.document(
-        **copy.sections(spark={"master": "local[2]", "classes_folder": str(CLASSES)})
-    )
+    document = copy.scenario.document(**copy.sections(spark={"master": "local[2]"}))
     config = tmp_path / "config.yaml"
     config.write_text(yaml.safe_dump(document), "utf-8")
 

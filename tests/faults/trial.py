@@ -15,7 +15,6 @@ from typing import Any, Self
 
 from examples.embedded import EmbeddedBroker
 from spark_cep.cli.exit_codes import ExitCode
-from tests.conftest import CLASSES
 from tests.e2e.command import PROGRAM, Command
 from tests.e2e.outputs import Outputs
 from tests.e2e.scenario import Scenario
@@ -88,7 +87,6 @@ class Job:
             },
             spark={
                 "master": "local[2,4]",
-                "classes_folder": str(CLASSES),
                 # No spark.local.dir: below this folder the path of a socket would be too long, and
                 # there would be no server that Python processes are forked from.
                 "conf": {

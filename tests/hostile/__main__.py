@@ -16,7 +16,7 @@ from rich.console import Console
 from bench.soak.sampling import processes, totals
 from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 from examples.embedded.process import free_ports
-from tests.conftest import CLASSES, JARS
+from tests.conftest import JARS
 from tests.e2e.command import Command
 from tests.e2e.scenario import Scenario
 from tests.hostile.stream import HostileStream, Place
@@ -90,7 +90,6 @@ def _document(scenario: Scenario, port: int) -> dict[str, object]:
         # Both partitions have records in each round.
         time={"partition_idle_after": "1 hour"},
         state={"key_groups": 8, "bucket_size": "64 KiB", "state_partitions": 2},
-        spark={"classes_folder": str(CLASSES)},
         observability={
             "metrics_host": "127.0.0.1",
             "metrics_port": port,

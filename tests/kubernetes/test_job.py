@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from examples.embedded.process import free_ports
-from tests.conftest import CLASSES
 from tests.e2e.command import running
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -51,7 +50,6 @@ def test_executors_of_a_real_cluster(
         trigger={"mode": "available_now", "at_end_of_input": "decide"},
         spark={
             "master": f"k8s://{api.url}",
-            "classes_folder": str(CLASSES),
             "driver": {
                 "host": "127.0.0.1",
                 "bind_address": "127.0.0.1",

@@ -213,7 +213,6 @@ def main() -> int:
     """Compare more values than the tests do, and count."""
     from tempfile import TemporaryDirectory
 
-    from tests.conftest import CLASSES
     from tests.local_spark import local_spark
 
     parser = ArgumentParser(description=__doc__)
@@ -222,7 +221,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with TemporaryDirectory() as folder:
-        session = local_spark(Path(folder), CLASSES)
+        session = local_spark(Path(folder))
         session.conf.set("spark.sql.ansi.enabled", "false")
         found = differences(session, given.values, given.texts, given.seed)
         session.stop()

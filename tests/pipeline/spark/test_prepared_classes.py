@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -90,7 +91,7 @@ def test_its_places_are_those_of_compiled_code(
 @pytest.mark.parametrize(
     ("master", "told", "used"),
     [
-        ("local[2]", None, "prepared"),
+        ("local[2]", None, "a prepared"),
         ("local[2]", "own", "own"),
         ("spark://host:7077", None, None),
     ],
@@ -103,17 +104,17 @@ def test_a_session_starts_with_it(
     tmp_path: Path,
 ) -> None:
     """Unless the setting names a folder, or executors are processes of their own."""
-    for name in ("prepared", "own"):
+    for name in ("a prepared", "own"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "classes.jsa").write_bytes(b"")
-    monkeypatch.setattr(session, "prepared_classes", lambda: tmp_path / "prepared")
+    monkeypatch.setattr(session, "prepared_classes", lambda: tmp_path / "a prepared")
     monkeypatch.setattr(os, "environ", dict(os.environ))
     settings = _settings(tmp_path, tmp_path)
     spark = {"master": master, "classes_folder": None if told is None else tmp_path / told}
     settings = settings.model_copy(update={"spark": settings.spark.model_copy(update=spark)})
     options = session._conf(settings, tmp_path / "scratch")[_OPTIONS]
     expected = set() if used is None else {f"-XX:SharedArchiveFile={tmp_path / used}/classes.jsa"}
-    assert {word for word in options.split() if "SharedArchive" in word} == expected
+    assert {word for word in shlex.split(options) if "SharedArchive" in word} == expected
 
 
 _STARTS = """
@@ -133,19 +134,14 @@ print(Path(f"/proc/{pid}/maps").read_text())
 
 @pytest.mark.spark
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's /proc")
-def test_what_is_made_is_mapped_by_the_next_java(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where the path has a space. Without the settings of anybody."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "a cache"))
-    made = classes.make_archive()
-    assert classes.prepared_classes() == made.parent
-    (tmp_path / "s").mkdir()
-    # Compiled code is where it was: the folder is for the archive alone.
+def test_what_is_made_is_mapped_by_the_next_java(tmp_path: Path) -> None:
+    """Set-up has made it, by `spark-cep prepare`."""
+    made = classes.prepared_classes()
+    assert made is not None
     ran = subprocess.run(
-        [sys.executable, "-c", _STARTS, str(tmp_path / "s")],
+        [sys.executable, "-c", _STARTS, str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert str(made) in ran.stdout, ran.stderr
+    assert f"{made}/classes.jsa" in ran.stdout, ran.stderr

@@ -197,6 +197,23 @@ def test_a_limit() -> None:
     assert "drop_oldest dropped 1 partial matches" in detail
 
 
+def test_a_limit_before_a_skip() -> None:
+    """What the limit of matches has dropped, the match that was emitted cannot skip."""
+    pattern = (
+        Pattern.begin("a")
+        .where("kind = 'a'")
+        .next("r")
+        .where("kind = 'a'")
+        .optional()
+        .skip_to_first("a")
+    )
+    limits = {"matches": 1, "on_limit": "drop_oldest"}
+    kit = sent(pattern, of("a"), of("a"), limits=limits)
+    ((reason, detail),) = reasons(kit)
+    assert reason is EndReason.LIMIT
+    assert "drop_oldest dropped 1" in detail
+
+
 def test_a_cooldown() -> None:
     """A match within the cooldown is not emitted."""
     kit = sent(pair(), of("a"), of("b"), of("a"), of("b"), cooldown="1 minute")

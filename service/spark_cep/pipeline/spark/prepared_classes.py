@@ -24,6 +24,7 @@ from spark_cep.pipeline.spark.class_archive import archive, spark_jars
 from spark_cep.pipeline.spark.java import check_java, check_version
 
 _MADE_OF: Final = "made-of.txt"
+_MAKERS: Final = [Path(__file__).with_name(name) for name in ("class_archive.py", "rehearsal.py")]
 #: On a busy machine it takes minutes; a JVM that hangs is not waited for.
 _SECONDS: Final = 900.0
 
@@ -112,9 +113,10 @@ def _writable() -> Path:
 
 
 def _made_of() -> str:
-    """Return what an archive made now fits: this version, Java, and the jars in their order."""
+    """Return what an archive made now fits: this version, what makes it, Java, and the jars in
+    their order."""
     lines = [f"spark-cep {__version__}"]
-    for file in (check_java().resolve(), *spark_jars()):
+    for file in (*_MAKERS, check_java().resolve(), *spark_jars()):
         found = file.stat()
         lines.append(f"{file} {found.st_size} {found.st_mtime_ns}")
     return "".join(f"{line}\n" for line in lines)

@@ -38,7 +38,7 @@ class Losses:
 
     def of_match(self, chain: Chain) -> PartialEnding:
         """A complete match that was not emitted. Those that began first are asked of first."""
-        if self.number(chain) < self._cut:
+        if self._is_skipped(chain):
             return self._skipped()
         cooldown, quiet = self.plan.rule.cooldown_ms, self.before.quiet_until
         if cooldown is not None and (self.matched or (quiet is not None and self.time < quiet)):
@@ -51,11 +51,13 @@ class Losses:
 
     def of_partial(self, chain: Chain) -> PartialEnding:
         """A partial match that could have gone on."""
-        if not self._limited:
-            return self._skipped()
-        # The limit may have come first: then nothing was left to skip.
-        skipped = self.outputs.counts[self.plan.rule.id, "pruned"]
-        return self._skipped() if skipped and self.number(chain) < self._cut else self._dropped()
+        return self._dropped() if self._limited and not self._is_skipped(chain) else self._skipped()
+
+    def _is_skipped(self, chain: Chain) -> bool:
+        """Return whether a match has skipped a chain. A limit may have come first: then nothing was
+        left to skip."""
+        pruned = self.outputs.counts[self.plan.rule.id, "pruned"]
+        return self.number(chain) < self._cut and bool(pruned or not self._limited)
 
     @property
     def _limited(self) -> bool:
