@@ -276,7 +276,7 @@ def test_what_is_kept_can_be_tried() -> None:
         broker=SimpleNamespace(bootstrap="here:1"),
         registry=SimpleNamespace(url="http://here:2"),
     )
-    options = Options(Path("demo"), JARS, JARS)
+    options = Options(Path("demo"), JARS)
     screen = Screen(console=Console(file=out, width=200))
     _keep(options, servers, Path("demo/config.yaml"), screen, interruption)
     last = "broker at here:1, registry at http://here:2; both run until Ctrl-C"
@@ -304,7 +304,7 @@ def test_why_results_are_awaited_is_told_before_the_stream(
     pages: Any = SimpleNamespace(address="http://127.0.0.1:3")
     unused: Any = None
     screen = Screen(console=Console(file=out, width=40))
-    options = Options(tmp_path, JARS, JARS)
+    options = Options(tmp_path, JARS)
     code = demo_run._stream(servers, unused, pages, None, unused, screen, Interruption(), options)
     assert code == 0
     assert before[-1].endswith(

@@ -265,7 +265,7 @@ class Run:
             "rules": {"folder": str(rules), "overrides_topic": _OVERRIDES},
             "spark": {"app_name": name},
         }
-        return SoakJob(folder, self._jars, bootstrap, registry, changed)
+        return SoakJob(folder, bootstrap, registry, changed)
 
     def _watch(self, job: SoakJob, seconds: float) -> list[dict[str, float]]:
         """Samples taken for so long. RuntimeError when the job has ended."""
