@@ -82,8 +82,9 @@ class _TakenEvents:
         return self._values[step, slot]
 
 
-#: A look-back's values of all results, or the function that computes that of one.
-_Found = Measured | Callable[[int], Any]
+#: Gives a look-back's values of all results, or the function that computes that of one.
+_Look = Callable[[_TakenEvents], Measured | Callable[[int], Any]]
+_Compute = Callable[[Sequence[Any], Sequence[Any]], Any]
 
 
 class Measures:
@@ -98,11 +99,6 @@ class Measures:
         self._measures = [
             (name, *self._bound(expression)) for name, expression in plan.rule.emit.measures.items()
         ]
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the measures, in order."""
-        return [name for name, *_ in self._measures]
 
     def of(self, chains: Chains, events: EventTable) -> Iterator[tuple[Measured, list[Uncomputed]]]:
         """Yield each measure of the results that have taken ``chains`` of ``events``, and which of
@@ -129,12 +125,7 @@ class Measures:
                 values.append(value)
             yield Measured(name, Objects(values), None), uncomputed
 
-    def _bound(
-        self, expression: Expression
-    ) -> tuple[
-        list[Callable[[_TakenEvents], _Found]],
-        Callable[[Sequence[Any], Sequence[Any]], Any] | None,
-    ]:
+    def _bound(self, expression: Expression) -> tuple[list[_Look], _Compute | None]:
         """An expression's look-backs, and what it computes of them; ``None``: nothing more."""
         look_backs = [self._look_back(each) for each in expression.look_backs]
         if isinstance(expression.node, Reference):
@@ -142,7 +133,7 @@ class Measures:
         numbers = {look_back: number for number, look_back in enumerate(expression.look_backs)}
         return look_backs, bind(expression, {}, numbers, None, self._step_types)
 
-    def _look_back(self, look_back: LookBack) -> Callable[[_TakenEvents], _Found]:
+    def _look_back(self, look_back: LookBack) -> _Look:
         step = None if look_back.step == ALL_STEPS else self._steps.get(look_back.step, -1)
         argument = look_back.argument
         if argument is None:
@@ -192,7 +183,7 @@ def _aggregated(
 
 def _of_expression(
     taken: _TakenEvents, step: int | None, look_back: LookBack, slots: Sequence[int],
-    compute: Callable[[Sequence[Any], Sequence[Any]], Any],
+    compute: _Compute,
 ) -> Callable[[int], Any]:  # fmt: skip
     """A look-back over what is computed of each event."""
     of_step = taken.of_step(step)

@@ -105,8 +105,9 @@ class StepReporter:
                 first = ends[rows] - counts[rows]
                 found.setdefault(measure.kind, []).append((first + place, measure.values))
                 failed += [(int(rows[row]), measure.name, error) for row, error in uncomputed]
+        event = events.objects(names, self._slots)
         for row, name, error in sorted(failed, key=itemgetter(0)):
-            last = events.objects(names, self._slots)(int(chains.events[chains.ends[row] - 1]))
+            last = event(int(chains.events[chains.ends[row] - 1]))
             failure = Failure("measure_failed", None, last, f"{name}: {error!r}")
             self._failed(int(rule[row]), failure, outputs)
         name_of = self._measure_name[places_of(self._measure_count, rule.astype(np.int64))]
