@@ -8,13 +8,22 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_cep.columns.compilation import I32, I64
-from spark_cep.columns.vectors import Bytes, Objects, places_of
+from spark_cep.columns.vectors import Bytes, Flags, Objects, places_of
 from spark_cep.matcher.batch.events import EventTable
 from spark_cep.matcher.findings.loops.listed_loop import list_chains
 
 #: So many bits of the number of a text's bytes weigh nothing, and the weight of values whose bytes
 #: are not known; coordinates alone weigh 1.
 _LIGHT_BITS, _UNKNOWN = 8, 50
+
+
+class SomeEvents(NamedTuple):
+    """Some events of each chain: those of chain ``i`` are ``events[first[i]]`` to
+    ``events[end[i]]``."""
+
+    events: I64
+    first: I64
+    end: I64
 
 
 class Chains(NamedTuple):
@@ -29,6 +38,12 @@ class Chains(NamedTuple):
         lengths = np.diff(self.ends, prepend=0)
         at = places_of(lengths, rows)
         return Chains(np.cumsum(lengths[rows]), self.steps[at], self.events[at])
+
+    def some(self, mine: Flags) -> SomeEvents:
+        """The events at which ``mine`` is true."""
+        before = np.concatenate([[0], np.cumsum(mine)])
+        starts = self.ends - np.diff(self.ends, prepend=0)
+        return SomeEvents(self.events[mine].astype(np.int64), before[starts], before[self.ends])
 
     def listed(self) -> tuple[Chains, I64]:
         """The chains as timeouts list them, of each step the first and the last

@@ -22,7 +22,7 @@ from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Slot
 from spark_cep.matcher.batch.events import EventTable, SlotType, slot_types
-from spark_cep.matcher.findings.chains import Chains
+from spark_cep.matcher.findings.chains import Chains, SomeEvents
 from spark_cep.matcher.findings.named_values import Measured
 from spark_cep.pattern.expressions import ALL_STEPS, Expression, LookBack, aggregate, bind
 from spark_cep.pattern.expressions.functions.aggregation import PICKS
@@ -37,15 +37,6 @@ class Uncomputed(NamedTuple):
     error: Exception
 
 
-class _OfStep(NamedTuple):
-    """The events that results have taken for one step, result by result: places in a table of
-    events. Those of result ``i`` are ``first[i]`` to ``end[i]``."""
-
-    events: I64
-    first: I64
-    end: I64
-
-
 class _TakenEvents:
     """The events of some results. ``chains`` has those of each result."""
 
@@ -53,21 +44,15 @@ class _TakenEvents:
         self.results = len(chains.ends)
         self._chains, self._slots = chains, slots
         self._vectors = events.vectors(slots)
-        self._by_step: dict[int | None, _OfStep] = {}
+        self._by_step: dict[int | None, SomeEvents] = {}
         self._values: dict[tuple[int | None, int], list[Any]] = {}
 
-    def of_step(self, step: int | None) -> _OfStep:
+    def of_step(self, step: int | None) -> SomeEvents:
         """The events of a step, or of all steps."""
         if step not in self._by_step:
-            ends, steps, events = self._chains
-            starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-            if step is None:
-                found = _OfStep(events.astype(np.int64), starts, ends)
-            else:
-                mine = steps == step
-                before = np.concatenate([[0], np.cumsum(mine)])
-                found = _OfStep(events[mine].astype(np.int64), before[starts], before[ends])
-            self._by_step[step] = found
+            steps = self._chains.steps
+            mine = np.ones(len(steps), bool) if step is None else steps == step
+            self._by_step[step] = self._chains.some(mine)
         return self._by_step[step]
 
     def column(self, slot: int) -> tuple[Vector, SqlType | None]:
@@ -151,12 +136,12 @@ class Measures:
         return lambda taken: _aggregated(taken, step, look_back, slot)
 
 
-def _counts(of_step: _OfStep) -> Measured:
+def _counts(of_step: SomeEvents) -> Measured:
     counts = of_step.end - of_step.first
     return Measured("", Numbers(counts, np.zeros(len(counts), bool)), BIGINT)
 
 
-def _pick(of_step: _OfStep, look_back: LookBack) -> tuple[I64, Flags]:
+def _pick(of_step: SomeEvents, look_back: LookBack) -> tuple[I64, Flags]:
     """The place of the event that FIRST or LAST picks, and where there is none."""
     offset = look_back.offset
     place = of_step.first + offset if look_back.function == "FIRST" else of_step.end - 1 - offset

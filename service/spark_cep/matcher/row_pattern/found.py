@@ -17,6 +17,7 @@ from spark_cep.columns.vectors import (
     Vector,
     nulls_like,
     texts_of,
+    values_at,
     with_nulls,
 )
 from spark_cep.compiler.row_pattern import RowPatternPlan
@@ -37,10 +38,13 @@ from spark_cep.matcher.row_pattern.python_calls.key_rows import KeyRows, places
 from spark_cep.matcher.row_pattern.python_calls.thread_views import MatchView
 from spark_cep.matcher.row_pattern.selected import computed_column
 from spark_cep.model import Event
+from spark_cep.pattern.expressions.functions.aggregation import ROW_AGGREGATES
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
+    Column,
     ColumnAt,
     ColumnPath,
+    Expression,
     MatchNumber,
     RowAggregate,
     RowPosition,
@@ -310,11 +314,34 @@ class RunFindings:
                 inside = self._inside(variables)
                 count_rows(self.results, self.labels, result_of, current, inside, final, counts)
                 return Numbers(counts, np.zeros(count, bool))
+            case RowAggregate(arguments=(Expression(node=Column(path=path)),)) if self.one_row:
+                return self._aggregates(value, self._place(path))
             case ClassifierAt(position=RowPosition() as position):
                 return self._classifier(position)
             case ColumnAt(position=position, path=path):
                 return self._column(position, self._place(path))
         return None
+
+    def _aggregates(self, value: RowAggregate, column: int) -> Vector | None:
+        """An aggregate of a column over each match's rows; a match is one row, its last. ``None``
+        where one of them cannot be computed, which is told of match by match."""
+        chains = self.chains(self._output_rows[0])
+        # What stands for an empty match is of no variable.
+        mine = np.append(self._inside(value.variables), 0)[chains.steps] > 0
+        events, first, end = chains.some(mine)
+        kind = self.compiled.slots[column].kind
+        values = values_at(self.events.vectors(self.compiled.slots)[column], kind, events)
+        function, found = ROW_AGGREGATES[value.function], list[Any]()
+        try:
+            for begin, behind in zip(first.tolist(), end.tolist(), strict=True):
+                accumulator, given = function.start(), values[begin:behind]
+                if not function.takes_nulls:
+                    given = [each for each in given if each is not None]
+                accumulator.extend(given)
+                found.append(accumulator.result())
+        except Exception:  # noqa: BLE001  a rule's fault must not stop the job
+            return None
+        return Objects(found)
 
     def _inside(self, variables: tuple[str, ...]) -> tables.Flags:
         names = self.compiled.plan.query.variables
