@@ -54,6 +54,18 @@ def test_row_by_row(kind: Kind, both: tuple[str, Clause], values: list[int]) -> 
         assume(False)
 
 
+def test_no_match_is_open_before_the_start_of_the_partition() -> None:
+    """Both know that of a row behind those that they have seen."""
+    machine = CompiledMachine(
+        "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES v AS ahead"
+        " PATTERN (PERMUTE(A, A, ^) $) DEFINE A AS TRUE)"
+    )
+    for time in range(3):
+        machine.take([(0, time)])
+    machine.close()
+    assert machine.results == []
+
+
 @MACHINES
 @MANY
 @given(clauses(timed=True), st.data())

@@ -165,6 +165,8 @@ class ThreadRunner:
         while places:
             if any(isinstance(self._program.instructions[at], Done | End) for at in places):
                 return True
+            if not any(isinstance(self._program.instructions[at], Label) for at in places):
+                return False
             if row > state.frontier or row >= state.end or not is_within(row):
                 return True
             view = View(state, start, (0,) * (row - start + 1), row, 0, row + 1, False)
