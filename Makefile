@@ -74,9 +74,10 @@ test-bounds: setup ## Run decoding, damaged state, packed columns, results and s
 test-wheel: setup ## Build the wheel, install it beside a user's packages, and use it there
 	$(PY) -m pytest tests/wheel -m "not unit and not slow"
 
-# Three parts beside each other that take about as long. Each shows its output when it ends.
-test-rest: setup ## Run the tests that need Java, Spark or Kafka
-	$(MAKE) --no-print-directory -j 3 --output-sync=target test-e2e test-others test-waiting
+# Three parts beside each other that take about as long. Each shows its output when it ends. With three jobs, one part
+# has been seen to wait until another had ended.
+test-rest: setup browser ## Run the tests that need Java, Spark or Kafka
+	$(MAKE) --no-print-directory -j 4 --output-sync=target test-e2e test-others test-waiting
 
 # Tests of the whole job that wait for limits and time-outs, with some that do not, and those that the others take.
 WAITING := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages how_a_run_ends command_stop operations_page \
