@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
+from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import RuleState, Taken
 from spark_cep.matcher.keys import rule_states as states_of
@@ -26,6 +29,12 @@ KEY = parse("key", steps=frozenset())
 END_OF_TIME = 1 << 60
 #: What the events of ``stream`` and ``written`` hold.
 TYPES = RecordTypes((("", "Event", RecordType({"key": STRING, "name": STRING, "price": INT})),))
+
+
+def taken_by(chains: Chains, number: int) -> list[tuple[int, int]]:
+    """The step and the event of each event of one chain."""
+    one = chains.of(np.array([number]))
+    return list(zip(one.steps.tolist(), one.events.tolist(), strict=True))
 
 
 def stream(letters: str, step_ms: int = 1, start: int = 1) -> list[Seen]:

@@ -14,6 +14,7 @@ from spark_cep.matcher.findings.partial import END_OF_TIME
 from spark_cep.model import Coordinates, Timeout
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
+from tests.matcher.runs import taken_by
 from tests.reference.listed import listed
 from tests.reference.local import LocalJob, Record
 from tests.sql_rules import sql_rule
@@ -50,15 +51,9 @@ def test_chains(runs: list[list[tuple[int, int]]]) -> None:
     whole = Chains(ends, steps, np.arange(len(steps), dtype=np.int32)[::-1].copy())
     short, omitted = whole.listed()
     for number, each in enumerate(chains):
-        pairs, places = _pairs(whole, number), listed(each)
-        assert _pairs(short, number) == [pairs[place] for place in places]
+        pairs, places = taken_by(whole, number), listed(each)
+        assert taken_by(short, number) == [pairs[place] for place in places]
         assert omitted[number] == len(each) - len(places)
-
-
-def _pairs(chains: Chains, number: int) -> list[tuple[int, int]]:
-    """The step and the event of each event of one chain."""
-    one = chains.of(np.array([number]))
-    return list(zip(one.steps.tolist(), one.events.tolist(), strict=True))
 
 
 def _timeouts(sql: bool, names: str) -> tuple[LocalJob, list[Timeout]]:

@@ -42,6 +42,13 @@ class Slot:
         return "|".join((",".join(self.events), self.of_type or "", ".".join(self.path)))
 
 
+def slot_numbers(
+    slots: Iterable[Slot],
+) -> dict[tuple[tuple[str, ...], str | None, ColumnPath], int]:
+    """The place of each slot, by its inputs, record type and path."""
+    return {(slot.events, slot.of_type, slot.path): at for at, slot in enumerate(slots)}
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One bit of an event's mask. ``atom`` ``None``: the event is of the ``events`` inputs."""

@@ -45,7 +45,7 @@ from spark_cep.pattern.types import (
     RecordType,
 )
 from tests.codecs.output.test_outputs import noon
-from tests.matcher.runs import END_OF_TIME, TYPES
+from tests.matcher.runs import END_OF_TIME, TYPES, taken_by
 from tests.matcher.strategies import keyed_streams, rules
 from tests.reference.job import ReferenceJob
 from tests.reference.local import LocalJob, Record
@@ -203,12 +203,6 @@ def test_what_is_too_large_is_a_dead_letter(largest: int) -> None:
     assert all(record.size <= largest or record.topic == "dead" for record in as_columns)
 
 
-def _pairs(chains: Chains, number: int) -> list[tuple[int, int]]:
-    """The step and the event of each event of one chain."""
-    one = chains.of(np.array([number]))
-    return list(zip(one.steps.tolist(), one.events.tolist(), strict=True))
-
-
 def test_pieces_are_bounded_by_their_events() -> None:
     """But a single result with more stays whole."""
     lengths = [1, 9, 3, 25, 2, 2, 10, 4]
@@ -222,8 +216,8 @@ def test_pieces_are_bounded_by_their_events() -> None:
     pieces = list(whole.cut(alike, 10))
     assert all(len(piece.events) <= 10 or len(piece.ends) == 1 for _, piece in pieces)
     assert len(pieces) == 6
-    taken = [_pairs(piece, row) for _, piece in pieces for row in range(len(piece.ends))]
-    assert taken == [_pairs(whole, row) for row in range(len(lengths))]
+    taken = [taken_by(piece, row) for _, piece in pieces for row in range(len(piece.ends))]
+    assert taken == [taken_by(whole, row) for row in range(len(lengths))]
     rows = [row for part, _ in pieces for row in range(len(lengths))[part]]
     assert rows == list(range(len(lengths)))
     assert [len(piece.ends) for _, piece in whole.cut(alike, 1)] == [1] * len(lengths)

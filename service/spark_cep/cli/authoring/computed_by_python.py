@@ -10,7 +10,7 @@ from spark_cep.compiler.explain.wording import condition_name
 from spark_cep.compiler.plan import LookBackAtom, Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.row_pattern import RowPatternPlan, plan_query
-from spark_cep.compiler.rule_set import slots_of
+from spark_cep.compiler.rule_set import slot_numbers, slots_of
 from spark_cep.errors import printable
 from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.lowering import lower as lower_row_pattern
@@ -48,7 +48,7 @@ def _row_parts(plan: RowPatternPlan, types: RecordTypes) -> Iterator[tuple[str, 
 
 def _parts(plan: Plan, types: RecordTypes) -> Iterator[tuple[str, str]]:
     """The parts of conditions that look back, with the names of the conditions."""
-    slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots_of(plan))}
+    slots = slot_numbers(slots_of(plan))
     for number, atom in enumerate(plan.atoms):
         if isinstance(atom, LookBackAtom):
             for call in program(atom, plan, slots, types).calls:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +20,17 @@ from spark_cep.columns.vectors import (
 )
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
-from spark_cep.compiler.rule_set import Slot
-from spark_cep.matcher.batch.events import EventTable, SlotType, slot_types
+from spark_cep.matcher.batch.events import EventTable, SlotType
 from spark_cep.matcher.findings.chains import Chains, SomeEvents
 from spark_cep.matcher.findings.named_values import Measured
-from spark_cep.pattern.expressions import ALL_STEPS, Expression, LookBack, aggregate, bind
+from spark_cep.pattern.expressions import (
+    ALL_STEPS,
+    ColumnPath,
+    Expression,
+    LookBack,
+    aggregate,
+    bind,
+)
 from spark_cep.pattern.expressions.functions.aggregation import PICKS
 from spark_cep.pattern.expressions.nodes import Column, Reference
 from spark_cep.pattern.types import BIGINT, SqlType
@@ -73,13 +79,19 @@ _Compute = Callable[[Sequence[Any], Sequence[Any]], Any]
 
 
 class Measures:
-    """The measures of one plan; ``slots`` are the columns of events."""
+    """The measures of one plan. ``slots`` are the columns of events, ``numbers`` their places
+    (:func:`~spark_cep.compiler.rule_set.slot_numbers`)."""
 
-    def __init__(self, plan: Plan, slots: Sequence[Slot], types: RecordTypes) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        slots: Sequence[SlotType],
+        numbers: Mapping[tuple[tuple[str, ...], str | None, ColumnPath], int],
+        types: RecordTypes,
+    ) -> None:
         self._plan = plan
         self._step_types = types.by_step(plan)
-        self._slots = {(s.events, s.of_type, s.path): number for number, s in enumerate(slots)}
-        self._slot_types = slot_types(slots, types)
+        self._slots, self._numbers = slots, numbers
         self._steps = {name: number for number, name in enumerate(plan.steps)}
         self._measures = [
             (name, *self._bound(expression)) for name, expression in plan.rule.emit.measures.items()
@@ -88,7 +100,7 @@ class Measures:
     def of(self, chains: Chains, events: EventTable) -> Iterator[tuple[Measured, list[Uncomputed]]]:
         """Yield each measure of the results that have taken ``chains`` of ``events``, and which of
         its values could not be computed."""
-        taken = _TakenEvents(chains, events, self._slot_types)
+        taken = _TakenEvents(chains, events, self._slots)
         for name, look_backs, compute in self._measures:
             found = [look_back(taken) for look_back in look_backs]
             if compute is None and isinstance(found[0], Measured):
@@ -125,7 +137,7 @@ class Measures:
             return lambda taken: _counts(taken.of_step(step))
         of_type = None if step is None else self._plan.type_of(look_back.step)
         events = self._plan.rule.events
-        slots = {path: self._slots[events, of_type, path] for path in argument.columns}
+        slots = {path: self._numbers[events, of_type, path] for path in argument.columns}
         if not isinstance(argument.node, Column):
             event = self._step_types.get(look_back.step)
             compute = bind(argument, {path: at for at, path in enumerate(slots)}, {}, event)

@@ -34,7 +34,7 @@ class StepRules:
     def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
         self.tables = PlanTables(partitioning, types)
         self._plans = partitioning.step_plans
-        self._reporter = StepReporter(partitioning, types)
+        self._reporter = StepReporter(partitioning, self.tables.slots, types)
 
     def run(
         self, state: Held, fresh: NewEvents, watermark: int, names: Names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 import numpy as np
@@ -11,8 +11,8 @@ from spark_cep.columns.compilation import I32, I64
 from spark_cep.columns.vectors import Bytes, Vector, concatenated, places_of
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
-from spark_cep.compiler.rule_set import Partitioning, Slot, column_path
-from spark_cep.matcher.batch.events import EventTable, Names, slot_types
+from spark_cep.compiler.rule_set import Partitioning, column_path, slot_numbers
+from spark_cep.matcher.batch.events import EventTable, Names, SlotType
 from spark_cep.matcher.engine import MOST_TAKEN_EVENTS
 from spark_cep.matcher.findings.chains import Chains, weights
 from spark_cep.matcher.findings.found import Failure
@@ -21,21 +21,24 @@ from spark_cep.matcher.findings.named_values import NamedValues, OfType
 from spark_cep.matcher.findings.outputs import Outputs, Reporter
 from spark_cep.matcher.findings.results import Emitted, ResultKind, Results
 from spark_cep.matcher.steps.matcher import Findings
+from spark_cep.pattern.expressions import ColumnPath
 from spark_cep.pattern.types import SqlType
 
 
 class StepReporter:
     """Turns what rules of steps have found into output values."""
 
-    def __init__(self, partitioning: Partitioning, types: RecordTypes) -> None:
-        plans, slots = partitioning.step_plans, partitioning.slots
-        self._plans, self._slots = plans, slot_types(slots, types)
+    def __init__(
+        self, partitioning: Partitioning, slots: Sequence[SlotType], types: RecordTypes
+    ) -> None:
+        plans, numbers = partitioning.step_plans, slot_numbers(partitioning.slots)
+        self._plans, self._slots = plans, slots
         self._reporters = [Reporter(plan.rule) for plan in plans]
-        self._measures = [Measures(plan, slots, types) for plan in plans]
+        self._measures = [Measures(plan, slots, numbers, types) for plan in plans]
         self._measure_names, self._measure_name, self._measure_count = _numbered(
             [[*plan.rule.emit.measures] for plan in plans]
         )
-        columns = [_emitted_columns(plan, slots) for plan in plans]
+        columns = [_emitted_columns(plan, numbers) for plan in plans]
         self._column_names, self._column_name, self._column_count = _numbered(
             [[name for name, _ in emitted] for emitted in columns]
         )
@@ -151,9 +154,10 @@ def _numbered(names: Sequence[Sequence[str]]) -> tuple[list[str], I64, I64]:
     )
 
 
-def _emitted_columns(plan: Plan, slots: Sequence[Slot]) -> list[tuple[str, int]]:
-    """The columns that a rule emits of each event, and the places of these in ``slots``."""
-    numbers = {(slot.events, slot.of_type, slot.path): at for at, slot in enumerate(slots)}
+def _emitted_columns(
+    plan: Plan, numbers: Mapping[tuple[tuple[str, ...], str | None, ColumnPath], int]
+) -> list[tuple[str, int]]:
+    """The columns that a rule emits of each event, and the places of these among all."""
     emitted = plan.rule.emit.events
     if not isinstance(emitted, tuple):
         return []

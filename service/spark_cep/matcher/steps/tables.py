@@ -17,7 +17,7 @@ from spark_cep.columns.compilation import FOREVER, NEVER, NONE, Table
 from spark_cep.columns.vectors import Vector
 from spark_cep.compiler.plan import GapAtom, LookBackAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
-from spark_cep.compiler.rule_set import Partitioning
+from spark_cep.compiler.rule_set import Partitioning, slot_numbers
 from spark_cep.errors import damaged_state
 from spark_cep.matcher.batch.events import SlotType, slot_types
 from spark_cep.matcher.steps.calls import BoundCall, StepCalls
@@ -78,10 +78,7 @@ class PlanTables:
         return len(self._plans)
 
     def _write_programs(self, types: RecordTypes) -> None:
-        slots = {
-            (slot.events, slot.of_type, slot.path): number
-            for number, slot in enumerate(self._partitioning.slots)
-        }
+        slots = slot_numbers(self._partitioning.slots)
         programs: list[tuple[int, tuple[int, Plan, LookBackAtom, Program] | GapAtom]] = []
         for rule, plan in enumerate(self._plans):
             for atom in plan.atoms:

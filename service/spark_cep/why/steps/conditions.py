@@ -15,6 +15,7 @@ from spark_cep.compiler.explain.wording import condition_text, in_words
 from spark_cep.compiler.formula import FALSE, All, AnyOf, Atom, Formula, Not, conjunction
 from spark_cep.compiler.plan import Action, EventAtom, GapAtom, LookBackAtom, Plan, StateKind
 from spark_cep.compiler.record_types import RecordTypes
+from spark_cep.compiler.rule_set import slot_numbers
 from spark_cep.durations import format_duration
 from spark_cep.matcher.batch.events import EventTable, Names, slot_types
 from spark_cep.matcher.findings.chains import Chains
@@ -71,7 +72,8 @@ class StepConditions:
         emit = Emit({"value": expression_of(Reference(look_back))})
         plan = replace(self.plan, rule=replace(self.plan.rule, emit=emit))
         slots = self.watched.partitioning.slots
-        measures, columns = Measures(plan, slots, self._types), slot_types(slots, self._types)
+        columns = slot_types(slots, self._types)
+        measures = Measures(plan, columns, slot_numbers(slots), self._types)
 
         def value(last: Taken | None) -> Any:
             taken = [] if last is None else list(last.chain())[::-1]
