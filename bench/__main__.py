@@ -20,6 +20,7 @@ from bench import cliffs as by_kinds
 from bench import cost as by_events
 from bench import formats as of_formats
 from bench import history
+from bench import input_partitions as of_input
 from bench import latency as live
 from bench import many_rules as by_rules
 from bench import memory as peaks
@@ -395,6 +396,25 @@ def scaling(
         runs,
         cores,
         record=record,
+    )
+
+
+@app.command(name="input-partitions")
+def input_partitions(
+    partitions: Annotated[
+        list[int] | None, typer.Option(min=1, help="Input partitions; again for more. [4, 1000]")
+    ] = None,
+    rate: Annotated[int, typer.Option(min=1, help="Events a second.")] = 200,
+    seconds: Annotated[float, typer.Option(min=1, help="Seconds that are measured.")] = 60.0,
+    cores: Cores = None,
+) -> None:
+    """Small batches by stage, by the number of input partitions."""
+    counts = partitions or [4, 1_000]
+    _measure_alone(
+        "input-partitions",
+        lambda bed: of_input.input_partitions(bed, counts=counts, rate=rate, seconds=seconds),
+        1,
+        cores,
     )
 
 

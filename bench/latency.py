@@ -95,8 +95,8 @@ class LiveJob:
 def live_jobs(partitions: Iterable[int], program: FlinkProgram | None) -> list[LiveJob]:
     """Ours with default settings, and with those for latency and so many state partitions; Flink's,
     unless ``program`` is None."""
-    jobs = [_ours("ours, default settings", None)]
-    jobs += [_ours(f"ours, for latency, {n} state partitions", n) for n in partitions]
+    jobs = [our_job("ours, default settings", None)]
+    jobs += [our_job(f"ours, for latency, {n} state partitions", n) for n in partitions]
     if program is not None:
         jobs.append(_flink(program, "Flink, at least once, default settings", None, {}))
         jobs.append(_flink(program, "Flink, at least once, for latency", None, _FLINK_OPTIONS))
@@ -107,8 +107,9 @@ def live_jobs(partitions: Iterable[int], program: FlinkProgram | None) -> list[L
     return jobs
 
 
-def _ours(name: str, partitions: int | None) -> LiveJob:
-    """Without ``partitions``, settings are the default ones."""
+def our_job(name: str, partitions: int | None) -> LiveJob:
+    """Ours, with settings for latency and so many state partitions; without ``partitions``, with
+    the default ones."""
 
     def start(bed: TestBed, topic: str, disorder_ms: int) -> Running:
         run = bed.next_run("latency")
@@ -125,7 +126,7 @@ def _ours(name: str, partitions: int | None) -> LiveJob:
         if partitions is not None:
             settings["time"]["allowed_disorder"] = f"{disorder_ms} ms"
             settings["trigger"] |= _OUR_TRIGGER
-            settings["state"]["state_partitions"] = partitions
+            settings["state"] |= {"state_partitions": partitions, "key_groups": partitions}
         side = bed.our_side()
         side.send({"do": "run", "settings": settings, "until_asked": True})
         decode = decoder("match")
@@ -239,18 +240,13 @@ def _measured(bed: TestBed, job: LiveJob, rate: int, load: Load) -> dict[str, An
     shutil.rmtree(running.checkpoint, ignore_errors=True)
     bed.forget([topic, *running.topics])
     warm = (ends - load.seconds) * 1000, ends * 1000
-    batches = [
-        one
-        for one in answer.get("batches", ())
-        if warm[0] <= one["ended"] * 1000 < warm[1] and one["rows"]
-    ]
     return {
         "goal": job.goals.get(rate),
         "late_by": round(late_by, 3),
         "kept_up": bool(moments.completed.max(initial=0) >= warm[1]),
         "warm": moments.within(*warm),
         "first_minute": moments.within(began * 1000, (began + _FIRST_SECONDS) * 1000),
-        "batches": _batches(batches) if batches else None,
+        "batches": batches_between(answer, ends - load.seconds, ends),
     }
 
 
@@ -370,8 +366,14 @@ def percentiles(seconds: Iterable[float]) -> dict[str, Any]:
     }
 
 
-def _batches(batches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Medians of batches, and of the milliseconds of Spark's stages of them."""
+def batches_between(answer: Mapping[str, Any], begins: float, ends: float) -> dict[str, Any] | None:
+    """Medians of a job's batches with records that ended between two times, in seconds since 1970,
+    and of the milliseconds of Spark's stages of them; ``None`` when there are none."""
+    batches = [
+        one for one in answer.get("batches", ()) if begins <= one["ended"] < ends and one["rows"]
+    ]
+    if not batches:
+        return None
     stages = sorted({stage for batch in batches for stage in batch["milliseconds"]})
     return {
         "count": len(batches),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,12 @@ class LiveEvents:
         users: int = 10_000,
         weights: Mapping[str, int] = TYPES,
         disorder_ms: int = 0,
+        partitions: int = PARTITIONS,
     ) -> None:
         source = np.random.default_rng(7)
         self._source = source
         self._disorder_ms = disorder_ms
+        self._partitions = partitions
         self._keys = [f"user-{user:07d}" for user in range(users)]
         self._heads = [frame(schema_id, text(key)) for key in self._keys]
         shares = np.array([*weights.values()]) / sum(weights.values())
@@ -44,19 +46,31 @@ class LiveEvents:
         self._tails = [
             text(f"10.{n % 256}.{n % 100}.7") + text(source.bytes(8).hex()) for n in range(_PIECES)
         ]
-        self._sent: list[list[NDArray[np.int64]]] = [[] for _ in range(PARTITIONS)]
+        self._sent: list[list[NDArray[np.int64]]] = [[] for _ in range(partitions)]
 
     def send(self, feed: Feed, now_ms: int, count: int) -> None:
         """Give so many events of now to ``feed``."""
-        for user, value in self.events(now_ms, count) if count else ():
-            feed.send(value, self._keys[user], user % PARTITIONS)
+        if count:
+            self._send(feed, self.events(now_ms, count))
+
+    def send_to_all(self, feed: Feed, now_ms: int) -> None:
+        """Give an event of now of each user to ``feed``."""
+        self._send(feed, self._events(now_ms, np.arange(len(self._keys))))
 
     def events(self, now_ms: int, count: int) -> list[tuple[int, bytes]]:
         """Draw events; each is a user's number and its encoded value."""
-        users = self._source.integers(len(self._keys), size=count)
+        return self._events(now_ms, self._source.integers(len(self._keys), size=count))
+
+    def _send(self, feed: Feed, events: Iterable[tuple[int, bytes]]) -> None:
+        for user, value in events:
+            feed.send(value, self._keys[user], user % self._partitions)
+
+    def _events(self, now_ms: int, users: NDArray[np.int64]) -> list[tuple[int, bytes]]:
+        count = len(users)
         times = now_ms - self._source.integers(max(self._disorder_ms, 1), size=count)
-        for partition, sent in enumerate(self._sent):
-            sent.append(times[users % PARTITIONS == partition])
+        of_partition = users % self._partitions
+        for partition in np.unique(of_partition).tolist():
+            self._sent[partition].append(times[of_partition == partition])
         encoded = {time: long(time) for time in set(times.tolist())}
         pieces = self._source.integers(_PIECES, size=(2, count)).tolist()
         return [

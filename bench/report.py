@@ -28,6 +28,7 @@ _TITLES = {
     "rule-changes": "Rules that change",
     "start": "Start",
     "scaling": "Cores and state partitions",
+    "input-partitions": "Input partitions",
     "quick": "The main ratios",
 }
 
@@ -65,6 +66,8 @@ def text(document: Mapping[str, Any]) -> str:
         parts += cliffs(document["cliffs"])
     if "growth" in document:
         parts += [growth(document["growth"]), costs(document["costs"])]
+    if "input_partitions" in document:
+        parts.append(input_partitions(document))
     if "latency" in document:
         parts += latency(document)
     if "publish_to_active" in document:
@@ -278,6 +281,23 @@ def _small_batches(cells: Sequence[Mapping[str, Any]]) -> list[str]:
         f"Milliseconds of batches at {lowest:,} events/s by stage, medians:",
         table(["stage", *found], stages),
     ]
+
+
+def input_partitions(document: Mapping[str, Any]) -> str:
+    """Milliseconds of small batches, by stage and number of input partitions."""
+    cells = document["input_partitions"]
+    stages = sorted({stage for one in cells for stage in one["batches"]["stages"]})
+    rows = [
+        ["events", *(f"{one['batches']['events']:,}" for one in cells)],
+        ["batch", *(f"{one['batches']['milliseconds']:,}" for one in cells)],
+        *(
+            [stage, *(f"{one['batches']['stages'].get(stage, 0):g}" for one in cells)]
+            for stage in stages
+            if stage != _SUM
+        ),
+    ]
+    head = [f"medians, ms, {document['rate']:,} events/s"]
+    return table([*head, *(f"{one['partitions']:,} partitions" for one in cells)], rows)
 
 
 def rule_changes(document: Mapping[str, Any]) -> list[str]:

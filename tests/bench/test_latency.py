@@ -166,6 +166,14 @@ class Taken:
         """Nothing to be done."""
 
 
+def test_an_event_for_each_partition() -> None:
+    """So that a job waits for all of them."""
+    events, feed = LiveEvents(77, users=9, partitions=9), Taken()
+    events.send_to_all(feed, 1_800_000_000_000)  # type: ignore[arg-type]  # a feed to nowhere
+    assert [partition for _, _, partition in feed.taken] == list(range(9))
+    assert [len(events.times(partition)) for partition in range(9)] == [1] * 9
+
+
 @pytest.mark.parametrize("disorder_ms", [0, 1_000])
 def test_live_events_are_avro_of_the_schema(disorder_ms: int) -> None:
     """What is put together from parts can be decoded; times are those that are remembered."""

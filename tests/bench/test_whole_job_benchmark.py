@@ -287,6 +287,12 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
         ],
         "costs": [{"name": "a batch", "ratio": 1.4, "aim": 2.0}],
     },
+    "input-partitions": {
+        "benchmark": "input-partitions", "runs_each": 1, "facts": FACTS, "rate": 200,
+        "input_partitions": [
+            {"partitions": n, "batches": {**BATCHES, "milliseconds": n}} for n in (4, 1_000)
+        ],
+    },
     "latency": {
         "benchmark": "latency", "runs_each": 1, "facts": FACTS,
         "load": {"seconds": 60, "settling": 120, "disorder_ms": 0},
@@ -325,6 +331,8 @@ def test_the_report_replaces_what_stands_between_its_marks(tmp_path: Path) -> No
     )
     assert "| 1,000,000 | 1.50 | 60 | 99 | 300 |" in told
     assert "performance/rules.svg" in told
+    assert "| medians, ms, 200 events/s | 4 partitions | 1,000 partitions |" in told
+    assert "| batch | 4 | 1,000 |" in told
     assert "| 20,000 | ours | 3 | 0.200 | " in told
     assert "| 0.200 | 0.25, 0.45 |" in told
     assert "Did not keep up: Flink at 20,000 events/s." in told
