@@ -50,7 +50,7 @@ class TopicSlice:
     def chunks(self) -> Iterator[Chunk]:
         """See :class:`~spark_cep.recorded.recording.Recording`. Raises what
         :func:`~spark_cep.pipeline.read.ranges.records_of` does."""
-        for records in records_of(self.wanted, self.config):
+        for records in records_of([self.wanted], self.config):
             yield Chunk(records, [], int(records.offset[-1]) + 1 - self.begin)
 
     def parts(self, count: int) -> Sequence[TopicSlice]:

@@ -39,8 +39,7 @@ def wait_for(count):
 
 for number in range(4):
     client = ranges._client((("bootstrap.servers", f"localhost:{number + 1}"),))
-    client.begin("t", 0, 0)
-    client.end()
+    client.begin("t", 0, 0).end()
     del client
     wait_for(1)
 ranges._client.cache_clear()

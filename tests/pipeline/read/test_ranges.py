@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -35,10 +35,12 @@ BYTES = st.none() | st.binary(max_size=5) | st.just(b"\x00large\xff" * 20_000)
 RECORDS = st.lists(st.tuples(BYTES, BYTES, st.sampled_from(HEADERS)), min_size=1, max_size=30)
 
 
-def topic_of(kafka: KafkaAccess, **config: str) -> str:
-    """A new one, with one partition."""
+def topic_of(kafka: KafkaAccess, partitions: int = 1, **config: str) -> str:
+    """A new one."""
     name = f"ranges.{uuid.uuid4().hex[:10]}"
-    kafka.create_topics({name: 1}, {each.replace("_", "."): v for each, v in config.items()})
+    kafka.create_topics(
+        {name: partitions}, {each.replace("_", "."): v for each, v in config.items()}
+    )
     return name
 
 
@@ -58,7 +60,7 @@ def rows(records: KafkaRecords) -> list[Row]:
 
 def read(kafka: KafkaAccess, topic: str, start: int, end: int, **more: Any) -> list[Row]:
     """The records of a range."""
-    found = records_of(Range(topic, 0, start, end), config(kafka, **more))
+    found = records_of([Range(topic, 0, start, end)], config(kafka, **more))
     return [row for each in found for row in rows(each)]
 
 
@@ -67,7 +69,7 @@ def read_what_is_left(
 ) -> list[int | LostRecords]:
     """The offsets of a range, and what is there no more, in the order in which they come."""
     found: list[int | LostRecords] = []
-    for each in records_left(Range(topic, 0, start, end), config(kafka)):
+    for each in records_left([Range(topic, 0, start, end)], config(kafka)):
         if isinstance(each, LostRecords):
             found.append(each)
         else:
@@ -128,11 +130,11 @@ def test_what_is_looked_at_together_is_bounded(
     kafka.send(topic, [Sent(b"x" * 10_000) for _ in range(100)])
     monkeypatch.setattr(ranges, "BYTES_TOGETHER", 45_000)
     whole = Range(topic, 0, 0, 100)
-    found = list(records_of(whole, config(kafka)))
+    found = list(records_of([whole], config(kafka)))
     assert {len(each) for each in found} == {5}
     assert [int(offset) for each in found for offset in each.offset] == list(range(100))
     monkeypatch.setattr(ranges, "ROWS_TOGETHER", 3)
-    assert max(len(each) for each in records_of(whole, config(kafka))) == 3
+    assert max(len(each) for each in records_of([whole], config(kafka))) == 3
 
 
 def test_what_transactions_leave(kafka: KafkaAccess) -> None:
@@ -166,10 +168,49 @@ def test_a_range_is_left_early(kafka: KafkaAccess) -> None:
     """As when a task is given up: the next range is read all the same, by the same client."""
     topic = topic_of(kafka)
     kafka.send(topic, [Sent(str(number).encode()) for number in range(50_000)])
-    reading = records_of(Range(topic, 0, 0, 50_000), config(kafka))
+    reading = records_of([Range(topic, 0, 0, 50_000)], config(kafka))
     assert next(reading).offset[0] == 0
     reading.close()  # type: ignore[attr-defined]
     assert [row["value"] for row in read(kafka, topic, 7, 9)] == [b"7", b"8"]
+
+
+@pytest.mark.parametrize(("ahead", "records"), [(16, 20_000), (3, 20_000), (16, 5)])
+def test_many_ranges(
+    kafka: KafkaAccess, monkeypatch: pytest.MonkeyPatch, ahead: int, records: int
+) -> None:
+    """They come one after the other, however many are fetched beside each other; also empty ones,
+    two of the same partition, and some of which records are gone."""
+    monkeypatch.setattr(ranges, "_RANGES_TOGETHER", ahead)
+    monkeypatch.setattr(ranges, "_RECORDS_OF_RANGES", records)
+    topic = topic_of(kafka, partitions=40)
+    kafka.send(topic, [Sent(b"%d" % n, partition=n % 40) for n in range(400)])
+    wanted = [Range(topic, partition, partition % 3, 4 + partition % 5) for partition in range(40)]
+    wanted[7:7] = [Range(topic, 7, 8, 10), Range(topic, 8, 4, 4)]
+    expected = [(each.partition, n) for each in wanted for n in range(each.start, each.end)]
+
+    def offsets(found: Iterable[KafkaRecords | LostRecords]) -> list[tuple[int, int]]:
+        return [
+            (each.partition, offset)
+            for each in found
+            if isinstance(each, KafkaRecords)
+            for offset in each.offset.tolist()
+        ]
+
+    assert offsets(records_of(wanted, config(kafka))) == expected
+    reading = records_of(wanted, config(kafka))
+    assert next(reading).partition == 0
+    reading.close()  # type: ignore[attr-defined]
+    assert offsets(records_of(wanted, config(kafka))) == expected
+    admin = kafka.admin()  # must outlive the futures
+    for each in admin.delete_records([TopicPartition(topic, 20, 4)]).values():
+        each.result(30)
+    with pytest.raises(StateError, match=f"{topic}, partition 20: Kafka has deleted"):
+        offsets(records_of(wanted, config(kafka)))
+    left = list(records_left(wanted, config(kafka)))
+    assert [each for each in left if isinstance(each, LostRecords)] == [
+        LostRecords(topic, 20, 2, 4)
+    ]
+    assert offsets(left) == [each for each in expected if each not in ((20, 2), (20, 3))]
 
 
 def test_deleted_records(kafka: KafkaAccess) -> None:

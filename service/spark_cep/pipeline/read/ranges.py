@@ -1,9 +1,14 @@
-"""The records of a range of offsets, read from Kafka in the task that decodes them."""
+"""The records of ranges of offsets, read from Kafka in the task that decodes them.
+
+Each range begins with a wait for the broker, some ten milliseconds. So those with few records are
+fetched beside each other, and then read in turn.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_int64
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -15,7 +20,7 @@ from numpy.typing import NDArray
 from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass, unavailable_or
-from spark_cep.pipeline.librdkafka.consumer import PartitionClient
+from spark_cep.pipeline.librdkafka.consumer import PartitionClient, PartitionFetch
 from spark_cep.pipeline.librdkafka.library import addresses, error_of
 from spark_cep.pipeline.read.loops import message_loops as loops
 from spark_cep.pipeline.read.records import KafkaRecords
@@ -25,6 +30,9 @@ _FUNCTIONS: Final = addresses(loops.FUNCTIONS)
 #: Records that are looked at together, and bytes of them, but for the last one.
 ROWS_TOGETHER: Final = 20_000
 BYTES_TOGETHER: Final = 16 << 20
+#: Ranges that are fetched beside each other, and records of all of them.
+_RANGES_TOGETHER: Final = 16
+_RECORDS_OF_RANGES: Final = 20_000
 #: Messages that are asked for at once.
 _FETCHED: Final = 1_000
 _WAIT_MS: Final = 100
@@ -47,8 +55,9 @@ class Range(NamedTuple):
         return f"{self.topic}, partition {self.partition}"
 
 
-def records_of(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecords]:
-    """All records of a range, some together; ``config``: librdkafka's properties of the consumer.
+def records_of(wanted: Iterable[Range], config: Mapping[str, Any]) -> Iterator[KafkaRecords]:
+    """All records of ranges, one range after the other, some records together; ``config``:
+    librdkafka's properties of the consumer.
 
     Raises KafkaUnavailableError when none comes for a while, StateError when some are there no
     more, and StartError when Kafka refuses to send them.
@@ -58,23 +67,41 @@ def records_of(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecord
             yield found
 
 
-def records_left(wanted: Range, config: Mapping[str, Any]) -> Iterator[KafkaRecords | LostRecords]:
+def records_left(
+    wanted: Iterable[Range], config: Mapping[str, Any]
+) -> Iterator[KafkaRecords | LostRecords]:
     """Do as :func:`records_of`, but go on behind records that are there no more, and tell of them,
     in the order of offsets."""
     return _read(wanted, config, fail_on_data_loss=False)
 
 
 def _read(
-    wanted: Range, config: Mapping[str, Any], *, fail_on_data_loss: bool
+    wanted: Iterable[Range], config: Mapping[str, Any], *, fail_on_data_loss: bool
 ) -> Iterator[KafkaRecords | LostRecords]:
     # The client itself would go on behind what is gone, and not tell.
     properties = {**config, "auto.offset.reset": "error"}
     client = _client(tuple(properties.items()))
-    reading = _Reading(wanted, client, fail_on_data_loss=fail_on_data_loss)
+    left = deque(each for each in wanted if each.start < each.end)
+    begun: deque[_Reading] = deque()
     try:
-        yield from reading.records()
+        while left or begun:
+            while left and _together([*(each.wanted for each in begun), left[0]]):
+                begun.append(_Reading(left.popleft(), client, fail_on_data_loss=fail_on_data_loss))
+                begun[-1].begin()
+            yield from begun[0].records()
+            begun.popleft().end()
     finally:
-        reading.end()
+        for each in begun:
+            each.end()
+
+
+def _together(ranges: Sequence[Range]) -> bool:
+    """Whether ranges may be fetched beside each other: a client fetches a partition once."""
+    if len(ranges) == 1:
+        return True
+    records = sum(each.end - each.start for each in ranges)
+    places = {(each.topic, each.partition) for each in ranges}
+    return len(places) == len(ranges) <= _RANGES_TOGETHER and records <= _RECORDS_OF_RANGES
 
 
 def read_nothing() -> None:
@@ -99,8 +126,9 @@ class _Reading:
     def __init__(
         self, wanted: Range, client: PartitionClient, *, fail_on_data_loss: bool = True
     ) -> None:
-        self._wanted = wanted
+        self.wanted = wanted
         self._client = client
+        self._fetch: PartitionFetch | None = None
         self._fail_on_data_loss = fail_on_data_loss
         #: Kafka does not have the next offset.
         self._deleted = False
@@ -109,13 +137,15 @@ class _Reading:
         #: Which of the messages are not given back yet.
         self._first = self._fetched = 0
         self._last = wanted.start - 1
-        self._done = wanted.start >= wanted.end
+        self._done = False
         #: Bytes of values, keys and headers that were together before.
         self._sizes: Sequence[int] = _FIRST_SIZES
 
+    def begin(self) -> None:
+        topic, partition, *_ = self.wanted
+        self._fetch = self._client.begin(topic, partition, self._last + 1)
+
     def records(self) -> Iterator[KafkaRecords | LostRecords]:
-        if not self._done:
-            self._client.begin(self._wanted.topic, self._wanted.partition, self._wanted.start)
         while not self._done:
             gathered = self._gathered()
             if gathered is not None:
@@ -126,7 +156,9 @@ class _Reading:
     def end(self) -> None:
         loops.destroy(self._messages, self._first, self._fetched, _FUNCTIONS)
         self._first = self._fetched
-        self._client.end()
+        if self._fetch is not None:
+            self._fetch.end()
+            self._fetch = None
 
     def _gathered(self) -> KafkaRecords | None:
         """The next records: as many as are looked at together, or all that are left."""
@@ -136,25 +168,26 @@ class _Reading:
         heard = time.monotonic()
         while not (self._done or self._deleted or columns.full):
             if self._first == self._fetched:
-                self._first, self._fetched = 0, self._client.fetched(self._messages, _WAIT_MS)
+                assert self._fetch is not None
+                self._first, self._fetched = 0, self._fetch.fetched(self._messages, _WAIT_MS)
             now = time.monotonic()
             if self._fetched:
                 heard = now
             elif now - heard > PATIENCE_SECONDS:
                 raise KafkaUnavailableError(
-                    f"{self._wanted}: the records from offset {self._last + 1} to"
-                    f" {self._wanted.end - 1} did not come within {PATIENCE_SECONDS:g} s"
+                    f"{self.wanted}: the records from offset {self._last + 1} to"
+                    f" {self.wanted.end - 1} did not come within {PATIENCE_SECONDS:g} s"
                 )
             self._first = columns.append(
-                self._messages, self._first, self._fetched, self._wanted, self._errors
+                self._messages, self._first, self._fetched, self.wanted, self._errors
             )
             self._last = int(at[loops.LAST])
-            self._done = self._last >= self._wanted.end - 1
+            self._done = self._last >= self.wanted.end - 1
             if at[loops.ERRORS]:
                 self._judge(int(at[loops.ERRORS]))
                 at[loops.ERRORS] = 0
         self._sizes = columns.sizes
-        return columns.records(self._wanted)
+        return columns.records(self.wanted)
 
     def _judge(self, count: int) -> None:
         reported = [
@@ -165,39 +198,39 @@ class _Reading:
         for error, offset in reported:
             if error.code() == KafkaError._PARTITION_EOF:
                 # Behind the last record there may be offsets without one.
-                self._done = self._done or offset >= self._wanted.end
+                self._done = self._done or offset >= self.wanted.end
             elif kind_of(error) is ErrorKind.DELETED:
                 self._deleted = True
                 if not self._fail_on_data_loss:
                     continue
                 raise StateError(
-                    f"{self._wanted}: Kafka has deleted the records from offset {self._last + 1} on"
+                    f"{self.wanted}: Kafka has deleted the records from offset {self._last + 1} on"
                     " before they were read: start from a new checkpoint, or set"
                     " source.fail_on_data_loss to false to go on behind them"
                 )
             elif kind_of(error) is not ErrorKind.NOTICE and not may_pass(error):
-                raise StartError(f"{self._wanted}: cannot be read: {error.str()}")
+                raise StartError(f"{self.wanted}: cannot be read: {error.str()}")
 
     def _passed_over(self) -> LostRecords:
         """Go on where Kafka has records again: what lies between was deleted. Where the partition
         ends sooner, as one that was created again, the rest of the range is not there."""
-        topic, partition, _, end = self._wanted
+        topic, partition, _, end = self.wanted
         begin = self._last + 1
         try:
             first, behind = self._client.bounds(topic, partition, round(PATIENCE_SECONDS * 1000))
         except KafkaException as error:
             reason = error.args[0]
-            message = f"{self._wanted}: its first offset is not known: {reason.str()}"
+            message = f"{self.wanted}: its first offset is not known: {reason.str()}"
             raise unavailable_or(StartError, reason, message) from error
         if first <= begin <= behind:
             raise KafkaUnavailableError(
-                f"{self._wanted}: Kafka does not give offset {begin}, and has {first} to {behind}"
+                f"{self.wanted}: Kafka does not give offset {begin}, and has {first} to {behind}"
             )
         found = min(first, end) if begin < first else end
         self.end()
         self._last, self._deleted, self._done = found - 1, False, found >= end
         if not self._done:
-            self._client.begin(topic, partition, found)
+            self.begin()
         return LostRecords(topic, partition, begin, found)
 
 

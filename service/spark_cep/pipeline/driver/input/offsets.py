@@ -31,7 +31,7 @@ _BRIDGED_SECONDS: Final = 60.0
 _GONE_SECONDS: Final = 10.0
 _ASK_AGAIN_SECONDS: Final = 0.25
 #: A task costs as much as some thousand records.
-_RECORDS_OF_A_TASK: Final = 1_000
+_RECORDS_OF_A_TASK: Final = 3_000
 _REMEDY: Final = (
     "start from a new checkpoint, or set source.fail_on_data_loss to false to go on with what there"
     " is"

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
@@ -246,7 +246,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield packet_rows([(group, kind, part.control) for group in range(groups)])
         if part.ranges:
             read = records_of if fail else records_left
-            yield from pack(chain.from_iterable(read(each, config) for each in part.ranges))
+            yield from pack(read(part.ranges, config))
 
 
 @lru_cache(maxsize=1)
