@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -40,6 +41,7 @@ def input_partitions(
             feed.flush()
             side.send({"do": "stop"})
             answer = side.answer(_ANSWER_LIMIT)
+        shutil.rmtree(running.checkpoint, ignore_errors=True)
         bed.forget([topic, *running.topics])
         cells.append(
             {"partitions": count, "batches": batches_between(answer, ends - seconds, ends)}

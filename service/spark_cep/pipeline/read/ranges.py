@@ -96,7 +96,7 @@ def _read(
 
 
 def _together(ranges: Sequence[Range]) -> bool:
-    """Whether ranges may be fetched beside each other: a client fetches a partition once."""
+    """Return whether ranges may be fetched beside each other: a client fetches a partition once."""
     if len(ranges) == 1:
         return True
     records = sum(each.end - each.start for each in ranges)
