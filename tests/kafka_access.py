@@ -10,7 +10,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.cimpl import NewPartitions
+
+from examples.embedded.topics import create_topics
 
 _SECONDS = 30.0
 
@@ -46,13 +48,7 @@ class KafkaAccess:
         self, partitions: Mapping[str, int], config: Mapping[str, str] | None = None
     ) -> None:
         """Create topics by name with a number of partitions."""
-        admin = self.admin()
-        new = [
-            NewTopic(name, count, self.replication, config=dict(config or {}))
-            for name, count in partitions.items()
-        ]
-        for created in admin.create_topics(new, operation_timeout=_SECONDS).values():
-            created.result(_SECONDS)
+        create_topics(self.bootstrap, partitions, config, copies=self.replication)
 
     def delete_topics(self, topics: list[str]) -> None:
         """Delete topics and wait until they are gone."""

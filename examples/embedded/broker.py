@@ -17,10 +17,10 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from examples.embedded.process import HOST, ChildProcess, free_ports, listening
 from examples.embedded.server import EmbeddedServer
+from examples.embedded.topics import create_topics
 from spark_cep.errors import StartError
 from supply_chain.jars import resolve
 from supply_chain.java import find_java
@@ -104,15 +104,7 @@ class EmbeddedBroker(EmbeddedServer):
         self, topics: Mapping[str, int], config: Mapping[str, str] | None = None
     ) -> None:
         """Create topics (name to number of partitions); raise when one cannot be created."""
-        new = [
-            NewTopic(
-                name, num_partitions=partitions, replication_factor=1, config=dict(config or {})
-            )
-            for name, partitions in topics.items()
-        ]
-        admin = self.admin()  # must outlive the futures
-        for created in admin.create_topics(new, operation_timeout=30).values():
-            created.result(timeout=30)
+        create_topics(self.bootstrap, topics, config)
 
     def address(self, listener: str) -> str:
         """The bootstrap server of one of the ``listeners``."""

@@ -14,10 +14,10 @@ from typing import Self
 
 from confluent_kafka import ElectionType, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, TopicMetadata  # type: ignore[attr-defined]  # in no list
-from confluent_kafka.cimpl import NewTopic
 
 from examples.embedded.broker import EmbeddedBroker, Member, new_cluster_id
 from examples.embedded.process import free_ports
+from examples.embedded.topics import create_topics
 
 
 class EmbeddedCluster:
@@ -60,13 +60,7 @@ class EmbeddedCluster:
         self, topics: Mapping[str, int], config: Mapping[str, str] | None = None
     ) -> None:
         """Create topics (name to number of partitions) with a copy on every broker."""
-        new = [
-            NewTopic(name, partitions, len(self.brokers), config=dict(config or {}))
-            for name, partitions in topics.items()
-        ]
-        admin = self.admin()  # must outlive the futures
-        for created in admin.create_topics(new, operation_timeout=30).values():
-            created.result(timeout=30)
+        create_topics(self.bootstrap, topics, config, copies=len(self.brokers))
 
     def leads(
         self, topic: str, partition: int = 0, *, without: EmbeddedBroker | None = None
