@@ -253,7 +253,6 @@ def state_growth(
         int, typer.Option(min=100, help="Keys that a batch touches, a multiple of 4.")
     ] = 30_000,
     rounds: Annotated[int, typer.Option(min=1, help="Batches that are measured.")] = 8,
-    key_groups: Annotated[int | None, typer.Option(min=1, help="state.key_groups")] = None,
     bucket_size: Annotated[str | None, typer.Option(help="state.bucket_size")] = None,
     peer: Annotated[bool, typer.Option(help="Also the size of Flink's checkpoint.")] = True,
     cores: Cores = None,
@@ -264,10 +263,8 @@ def state_growth(
         raise typer.BadParameter(
             f"--touched is {touched}; allowed: multiples of {PARTITIONS} up to --keys"
         )
-    state = {"key_groups": key_groups, "bucket_size": bucket_size}
-    growth = states.Growth(
-        chosen, touched, rounds, {name: n for name, n in state.items() if n is not None}
-    )
+    state = {} if bucket_size is None else {"bucket_size": bucket_size}
+    growth = states.Growth(chosen, touched, rounds, state)
     if peer:
         _measure(
             "state-growth",

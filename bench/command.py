@@ -17,6 +17,8 @@ import yaml
 from examples.embedded import ChildProcess
 
 _ROOT = Path(__file__).parents[1]
+#: A benchmark measures the checkout that it is in, wherever the package is installed from.
+PYTHON_PATH = os.pathsep.join([str(_ROOT), str(_ROOT / "service")])
 
 
 class Command(ChildProcess):
@@ -38,7 +40,7 @@ class Command(ChildProcess):
             folder / "job.log",
             folder=_ROOT,
             environment={
-                "PYTHONPATH": str(_ROOT),
+                "PYTHONPATH": PYTHON_PATH,
                 "TMPDIR": self._scratch.name,
                 "SPARK_LOCAL_DIRS": self._scratch.name,
                 **(environment or {}),

@@ -126,7 +126,7 @@ def our_job(name: str, partitions: int | None) -> LiveJob:
         if partitions is not None:
             settings["time"]["allowed_disorder"] = f"{disorder_ms} ms"
             settings["trigger"] |= _OUR_TRIGGER
-            settings["state"] |= {"state_partitions": partitions, "key_groups": partitions}
+            settings["state"] |= {"state_partitions": partitions}
         side = bed.our_side()
         side.send({"do": "run", "settings": settings, "until_asked": True})
         decode = decoder("match")

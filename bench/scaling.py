@@ -16,7 +16,6 @@ from bench.contenders import job
 from bench.testbed import TestBed
 from bench.throughput import course_over, runs_of
 
-_KEY_GROUPS = 64
 _FEW_PARTITIONS = 2
 
 
@@ -27,7 +26,7 @@ def scaling(
     course = course_over(bed, events, "fails")
 
     def with_partitions(count: int) -> dict[str, dict[str, Any]]:
-        return {"state": {"state_partitions": count, "key_groups": _KEY_GROUPS}}
+        return {"state": {"state_partitions": count}}
 
     by_cores = []
     for count in cores:

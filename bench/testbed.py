@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
+from bench.command import PYTHON_PATH
 from bench.feed import LARGEST_RECORD, Stream, produce
 from bench.flink_program import FlinkProgram
 from bench.peer import start_peer
@@ -25,7 +26,6 @@ from examples.embedded import EmbeddedBroker, EmbeddedRegistry
 PARTITIONS = 4
 DISORDER_MS = 1_000
 OUTPUTS = ("matches", "timeouts", "late", "dead_letters")
-_ROOT = Path(__file__).parents[1]
 _DRIVER_MEMORY = "2g"
 #: Each run is a query with a consumer for each partition, and megabytes that it has fetched ahead.
 #: Spark would keep those of 64 partitions for minutes: a heap full of them slowed later runs.
@@ -126,7 +126,7 @@ class TestBed:
             self.folder / "job.log",
             cores=cores or self.cores,
             environment={
-                "PYTHONPATH": str(_ROOT),
+                "PYTHONPATH": PYTHON_PATH,
                 "TMPDIR": scratch,
                 "SPARK_LOCAL_DIRS": scratch,
             },

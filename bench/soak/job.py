@@ -64,7 +64,6 @@ class SoakJob:
             "source": {"max_offsets_per_trigger": 50_000},
             "state": {
                 "checkpoint": str(self.folders["checkpoint"]),
-                "key_groups": 8,
                 "state_partitions": 2,
                 "rocksdb_memory": "16 MiB",
             },

@@ -72,7 +72,6 @@ def document(config: Path, prefix: str, folder: Path) -> dict[str, object]:
         "source": {"commit_offsets": False, "starting_offsets": "earliest"},
         "state": {
             "checkpoint": str(folder / "checkpoint"),
-            "key_groups": 1,
             "state_partitions": 1,
             "rocksdb_memory": "64 MiB",
         },

@@ -45,11 +45,6 @@ and what is allowed. All templates that make a pod or its settings include this.
 {{- fail (printf "config.spark.conf.%s is set by the chart; use the values driver, executor or sparkPorts" $name) -}}
 {{- end -}}
 {{- end -}}
-{{- $groups := dig "state" "key_groups" 16 $config -}}
-{{- $partitions := dig "state" "state_partitions" 2 $config -}}
-{{- if and (not (kindIs "map" $groups)) (not (kindIs "map" $partitions)) (lt (int64 $groups) (int64 $partitions)) -}}
-{{- fail (printf "config.state.state_partitions is %v; it must be at most config.state.key_groups (%v)" $partitions $groups) -}}
-{{- end -}}
 {{- if eq (dig "trigger" "mode" "continuous" $config) "available_now" -}}
 {{- fail "config.trigger.mode is available_now, which ends; the chart runs a job without end, which Kubernetes would start again: run back-tests as a Job of your own" -}}
 {{- end -}}

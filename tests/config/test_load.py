@@ -67,7 +67,7 @@ def test_environment_overrides_the_file(tmp_path: Path) -> None:
             "SPARK_CEP__INPUTS__MORE__TOPICS": '["c"]',
             "SPARK_CEP__OUTPUTS__TOPICS__LATE": "late",
             "SPARK_CEP__OUTPUTS__CREATE_TOPICS__ENABLED": "false",
-            "SPARK_CEP__STATE": "{key_groups: 8}",
+            "SPARK_CEP__STATE": "{state_partitions: 8}",
             "SPARK_CEP__SPARK__CONF": '{"spark.ui.enabled": false}',
             "UNRELATED": "x",
         },
@@ -78,7 +78,7 @@ def test_environment_overrides_the_file(tmp_path: Path) -> None:
     assert settings.inputs["more"].topics == ["c"]
     assert settings.outputs.topics.late == "late"
     assert settings.outputs.create_topics.enabled is False
-    assert (settings.state.key_groups, settings.state.state_partitions) == (8, 2)
+    assert settings.state.state_partitions == 8
     assert settings.spark.conf == {"spark.ui.enabled": "false"}
 
 
@@ -169,7 +169,7 @@ inputs:
     event_tim: ts
 registry: {url: 'ftp://x'}
 state:
-  key_groups: 0
+  state_partitions: 0
 time:
   allowed_disorder: 10
 observability:
@@ -193,7 +193,9 @@ outputs:
     ) in message
     assert f"{file}:8:12: `registry.url` cannot be `ftp://x`\n  help: http://" in message
     assert f"{file}:9:1: `state.checkpoint` is missing\n  help: Folder" in message
-    assert f"{file}:10:3: `state.key_groups` cannot be `0`\n  help: from 1 to 32768" in message
+    assert (
+        f"{file}:10:3: `state.state_partitions` cannot be `0`\n  help: from 1 to 32768" in message
+    )
     assert (
         f"{file}:12:3: `time.allowed_disorder`: `10` is not a duration: its unit is missing\n"
         "  help: a number and a unit"
@@ -218,7 +220,10 @@ outputs:
             "SPARK_CEP__SPARK__CONF",
             "expected the node content, but found '<stream end>'\n  help: a YAML",
         ),
-        ("SPARK_CEP__STATE__KEY_GROUPS", "`state.key_groups` must be a whole number, found `{`"),
+        (
+            "SPARK_CEP__STATE__STATE_PARTITIONS",
+            "`state.state_partitions` must be a whole number, found `{`",
+        ),
     ],
 )
 def test_wrong_variables_are_refused(tmp_path: Path, variable: str, said: str) -> None:
@@ -307,7 +312,6 @@ def test_each_kind_of_mistake_is_explained(tmp_path: Path, addition: str, said: 
         ("logins: {", "My-Input: {", "small letters, digits and single underscores"),
         ("  url:", "  username: a\n  url:", "username and password go together"),
         ("  url:", "  username: 'a:b'\n  password: x\n  url:", "a colon cannot stand"),
-        ("checkpoint: c", "key_groups: 2\n  state_partitions: 3\n  checkpoint: c", "at most key_"),
     ],
 )
 def test_contradictions_are_explained(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -449,12 +453,12 @@ def test_a_value_of_a_variable_is_located_there(tmp_path: Path) -> None:
         text.replace("[logins]", "[a, 'b c']") + "time:\n  allowed_disorder: 5 seconds\n",
         SPARK_CEP__TIME__ALLOWED_DISORDER="5",
         SPARK_CEP__INPUTS__LOGINS__TOPICS="a, d e",
-        SPARK_CEP__STATE="{key_groups: 0}",
+        SPARK_CEP__STATE="{state_partitions: 0}",
     )
     here = "environment variable SPARK_CEP__"
     assert f"{here}TIME__ALLOWED_DISORDER: `time.allowed_disorder`: `5` is not" in message
     assert f"{here}INPUTS__LOGINS__TOPICS: `inputs.logins.topics.1` cannot be `d e`" in message
-    assert f"{here}STATE: `state.key_groups` cannot be `0`" in message
+    assert f"{here}STATE: `state.state_partitions` cannot be `0`" in message
     assert f"{tmp_path / 'config.yaml'}:1:1: `kafka.bootstrap_servers` is missing" in message
 
 

@@ -86,7 +86,7 @@ def _run(cases: Mapping[int, Case], scenario: Scenario) -> Mapping[int, list[Rec
     outputs = scenario.decide(
         rules={"max_rules": len(cases)},
         source={"max_offsets_per_trigger": _RECORDS_PER_BATCH},
-        state={"key_groups": 8, "bucket_size": "4 KiB", "state_partitions": 2},
+        state={"bucket_size": "4 KiB", "state_partitions": 2},
     )
     found: dict[int, list[Record]] = defaultdict(list)
     for written in (*outputs.matches, *outputs.match_rows):

@@ -164,7 +164,7 @@ class _Query:
             time={"allowed_disorder": f"{self._disorder} ms", "max_ahead": None},
             outputs={"late_events": "all"},
             rules={"max_rules": len(self._cases)},
-            state={"key_groups": 8, "bucket_size": "4 KiB", "state_partitions": 2},
+            state={"bucket_size": "4 KiB", "state_partitions": 2},
             trigger={"mode": "continuous", "latency": "0 ms"},
         ):
             for (_, arriving), (moves_to, _) in pairwise(arrivals):

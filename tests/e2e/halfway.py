@@ -26,7 +26,7 @@ from tests.e2e.stream import Stream, at, sequence
 from tests.reference.local import LocalJob, Record
 
 EVENTS, BATCHES, KEYS = 400, 3, 25
-STATE: dict[str, Any] = {"key_groups": 8, "bucket_size": "1 KiB", "state_partitions": 2}
+STATE: dict[str, Any] = {"bucket_size": "1 KiB", "state_partitions": 2}
 _TIME = {"allowed_disorder": "15 seconds"}
 _END = 1_000_000.0
 _RULES = (

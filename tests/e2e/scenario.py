@@ -130,7 +130,6 @@ class Scenario:
             "time": {"allowed_disorder": "0 ms"},
             "state": {
                 "checkpoint": str(self.folder / "checkpoint"),
-                "key_groups": 2,
                 "bucket_size": "1 KiB",
                 "state_partitions": 1,
             },

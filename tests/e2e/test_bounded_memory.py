@@ -84,7 +84,6 @@ def document(scenario: Scenario, **source: Any) -> dict[str, Any]:
         },
         state={
             "checkpoint": str(scenario.folder / "checkpoint"),
-            "key_groups": 2,
             "state_partitions": 2,
             "rocksdb_memory": "32 MiB",
         },

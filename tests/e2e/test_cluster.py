@@ -33,7 +33,7 @@ KEYS, ROUNDS, PARTITIONS, DISORDER = 12, 60, 3, 4.0
 A_BATCH, LATE = 90, 120
 STORE = "marker-store-5e7a"
 TIME = {"allowed_disorder": f"{round(DISORDER)} seconds"}
-STATE = {"key_groups": 6, "state_partitions": 2}
+STATE = {"state_partitions": 2}
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ ASKED = ("k0", "k1")
 #: An event time that no event can have, in seconds from the beginning.
 NEVER = 1e12
 CUTS: dict[str, tuple[int, dict[str, Any]]] = {
-    "small batches": (70, {"key_groups": 2, "state_partitions": 1}),
-    "other groups": (200, {"key_groups": 7, "bucket_size": "1 KiB", "state_partitions": 2}),
+    "small batches": (70, {"state_partitions": 1}),
+    "small buckets": (200, {"bucket_size": "1 KiB", "state_partitions": 3}),
 }
 
 

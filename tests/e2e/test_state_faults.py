@@ -15,8 +15,8 @@ from spark_cep.cli.exit_codes import exit_code
 from spark_cep.errors import StateError
 from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pipeline.driver import dataflow
-from spark_cep.pipeline.match.group_matcher import EntryMap
 from spark_cep.pipeline.match.match import Matching, MatchProcessor
+from spark_cep.pipeline.state.entries import EntryMap
 from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.rules.plans import plan_of
 from tests.e2e.halfway import Copy, Halfway
@@ -220,13 +220,15 @@ def test_state_of_an_older_version(
 # The job is another one.
 
 
-def test_another_layout(halfway: Halfway, tmp_path: Path) -> None:
-    """The keys would not be found."""
+def test_other_key_groups(halfway: Halfway, tmp_path: Path) -> None:
+    """By a file of the offsets from elsewhere: the keys would not be found."""
     copy = halfway.copy(tmp_path)
-    copy.state["key_groups"] = 16
-    with pytest.raises(
-        StateError, match=r"state\.key_groups (8, not 16|was changed to 16, set it back)"
-    ):
+    for name in ("offsets", "commits"):
+        newest = copy.newest(name)
+        newest.with_name(f".{newest.name}.crc").unlink()
+        text = newest.read_text("utf-8")
+        newest.write_text(text.replace('"key_groups": 2', '"key_groups": 1'), "utf-8")
+    with pytest.raises(StateError, match="written with 2 key groups, and the checkpoint's offsets"):
         copy.finish()
 
 

@@ -21,8 +21,8 @@ from tests.faults.workload import Content, Workload
 
 NAME = "rescale killed"
 _SECONDS = 300.0
-#: Of four key groups.
-_PARTITIONS = (2, 3, 4)
+#: Up to 60 key groups.
+_PARTITIONS = (2, 3, 4, 5)
 _LOOK_EVERY_SECONDS = 0.001
 _UNDONE = "a batch left undone"
 

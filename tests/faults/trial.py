@@ -82,7 +82,6 @@ class Job:
             state={
                 "checkpoint": str(self.checkpoint),
                 "state_partitions": self.state_partitions,
-                "key_groups": 4,
                 "bucket_size": "2 KiB",
             },
             spark={

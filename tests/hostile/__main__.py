@@ -89,7 +89,7 @@ def _document(scenario: Scenario, port: int) -> dict[str, object]:
         trigger={"mode": "continuous", "latency": "0 ms"},
         # Both partitions have records in each round.
         time={"partition_idle_after": "1 hour"},
-        state={"key_groups": 8, "bucket_size": "64 KiB", "state_partitions": 2},
+        state={"bucket_size": "64 KiB", "state_partitions": 2},
         observability={
             "metrics_host": "127.0.0.1",
             "metrics_port": port,

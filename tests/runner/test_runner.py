@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from random import Random
@@ -14,10 +16,15 @@ from spark_cep.codecs.registry.resolved_schemas import ResolvedSchemas, WriterSc
 from spark_cep.compiler.rule_set import RuleSetPlan, compile_rules
 from spark_cep.event_times import KAFKA_TIMESTAMP
 from spark_cep.matcher.findings.outputs import Outputs
+from spark_cep.matcher.row_pattern.matcher import RowPatternLoopRun
+from spark_cep.matcher.steps.matcher import StepLoopRun
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, record_types
 from spark_cep.pipeline.decode.packing import Packing
+from spark_cep.pipeline.match import partitioning_batch
 from spark_cep.pipeline.match.watermark import END
+from spark_cep.pipeline.state.group_format import GROUP
+from spark_cep.pipeline.state.stored_group import StoredGroup
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
@@ -116,6 +123,51 @@ def test_cuts_key_groups_and_restarts_change_nothing(seed: int) -> None:
     assert run(plan, cut, settings, restarted) == whole
     one_group = RunSettings(allowed_disorder_ms=HOUR // 5, key_groups=1)
     assert run(plan, cut, one_group) == whole
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
+def test_portions_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With buckets of which a batch has as many at once as its events need."""
+    plan, records = planned(seed), sent(seed)
+    settings = RunSettings(allowed_disorder_ms=HOUR // 5, key_groups=1)
+    cut = batches(records, sorted(Random(seed).sample(range(1, len(records)), 4)))
+    whole = run(plan, cut, settings)
+    monkeypatch.setattr(partitioning_batch, "PORTION", 1_000)
+    buckets: list[int] = []
+
+    def counted(runner: Runner) -> Runner:
+        buckets.append(StoredGroup(runner.snapshot().groups[0].by_name[GROUP]).buckets)
+        return runner
+
+    assert run(plan, cut, settings, counted) == whole
+    assert buckets[0] > 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
+def test_nothing_waits_for_a_collection(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of cycles of objects: a task of the job has none."""
+    runs: list[weakref.ref[Any]] = []
+    for kind in (StepLoopRun, RowPatternLoopRun):
+        monkeypatch.setattr(kind, "__init__", _noting(kind.__init__, runs))
+    runner = Runner(planned(seed), packing(16))
+    gc.disable()
+    try:
+        for batch in batches(sent(seed), (20,)):
+            runner.apply(batch)
+        assert len(runs) > 10
+        assert {each() for each in runs} == {None}
+    finally:
+        gc.enable()
+
+
+def _noting(initialize: Callable[..., None], made: list[weakref.ref[Any]]) -> Callable[..., None]:
+    def noted(self: Any, *arguments: Any, **options: Any) -> None:
+        made.append(weakref.ref(self))
+        initialize(self, *arguments, **options)
+
+    return noted
 
 
 def test_a_snapshot_is_not_changed_by_what_follows() -> None:

@@ -168,22 +168,14 @@ class Source(SettingsSection):
 
 
 class StateSettings(SettingsSection):
-    """Partial matches and waiting events. Keys are spread over key groups once and for all."""
+    """Partial matches and waiting events."""
 
     checkpoint: Place = setting(
         ..., "Folder or URI of the checkpoint (offsets, state, rules), for one job alone."
     )
-    key_groups: int = setting(
-        16,
-        "Units that state is divided into; fixed for the life of a checkpoint, and the most "
-        "partitions it can ever have.",
-        unit="groups",
-        ge=1,
-        le=32_768,
-    )
     bucket_size: Size = setting(
         64 * 2**10,
-        "Keys of a key group share buckets of about so many bytes, which are read together; "
+        "Keys of a state partition share buckets of about so many bytes, which are read together; "
         "there are more of them as the state grows.",
         ge=1_024,
     )
@@ -198,16 +190,6 @@ class StateSettings(SettingsSection):
     rocksdb_memory: Size = setting(
         512 * 2**20, "Memory of RocksDB in one executor, all partitions together."
     )
-
-    @model_validator(mode="after")
-    def _enough_groups(self) -> StateSettings:
-        if self.state_partitions > self.key_groups:
-            raise contradiction(
-                f"{self.state_partitions} partitions cannot share {self.key_groups} key groups: at "
-                "most key_groups",
-                "state_partitions",
-            )
-        return self
 
 
 class Trigger(SettingsSection):

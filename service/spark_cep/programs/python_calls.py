@@ -65,6 +65,11 @@ class PythonCalls(numba_types.WrapperAddressProtocol):
         """Return the signature in Numba's types."""
         return ASK
 
+    def close(self) -> None:
+        """Let go of everything. A callback and its object know each other: all that a run works on
+        would stay until Python looks for cycles, which a task does not wait for."""
+        vars(self).clear()
+
     def failures(self) -> list[CallFailure]:
         """Return the failures since the last call. Raises errors that are not a rule's."""
         if self._fatal is not None:

@@ -20,8 +20,8 @@ LateEvents = Literal["relevant", "all", "drop"]
 @dataclass(frozen=True)
 class RunSettings:
     """The settings of a job that its results depend on, with their defaults: ``time.watermark``,
-    ``time.allowed_disorder``, ``outputs.late_events``; and those on which they do not:
-    ``state.key_groups``, ``state.bucket_size``."""
+    ``time.allowed_disorder``, ``outputs.late_events``; and those on which they do not: the
+    number of key groups, ``state.bucket_size``."""
 
     watermark: Policy = "partition_minimum"
     allowed_disorder_ms: int = 0

@@ -41,7 +41,7 @@ FIRST = WrittenBatch(QUERY, 0, "1-3", OFFSETS)
 
 
 def _position(query: str, batch: int) -> Position:
-    return Position(query, batch, batch, 2, 2, {}, {}, None)
+    return Position(query, batch, batch, 2, 2, 2, 2, {}, {}, None)
 
 
 class _Files(CheckpointFiles):

@@ -114,8 +114,8 @@ def _progress(batch: int, **durations: int) -> dict[str, Any]:
         "sources": [
             {
                 "description": "input",
-                "endOffset": {"control": {}, "input": {"t": {"0": batch}}},
-                "latestOffset": {"control": {}, "input": {"t": {"0": batch}}},
+                "endOffset": {"control": {}, "input": {"t": {"0": batch}}, "key_groups": 2},
+                "latestOffset": {"control": {}, "input": {"t": {"0": batch}}, "key_groups": 2},
             }
         ],
     }

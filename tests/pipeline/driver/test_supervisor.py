@@ -113,6 +113,7 @@ class Job:
         flow: Any = SimpleNamespace(
             settings=self.settings,
             rules=self.batch_rules,
+            key_groups=2,
             schemas=SimpleNamespace(learn=self._learn),
             start=self._start,
             limit=SimpleNamespace(batch_done=lambda records, size: False),

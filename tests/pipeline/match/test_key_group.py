@@ -830,7 +830,7 @@ def group_state() -> dict[str, Any]:
     ("setting", "value", "message"),
     [
         ("format", 1, "state has format 1, this version reads 13"),
-        ("key_groups", 7, "made with state.key_groups 7, not 1"),
+        ("key_groups", 7, "written with 7 key groups, and the checkpoint's offsets say 1"),
     ],
 )
 def test_another_layout(

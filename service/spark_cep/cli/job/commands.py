@@ -95,9 +95,7 @@ def rescale(
     config: ConfigFile,
     partitions: Annotated[
         int,
-        typer.Option(
-            "--partitions", "-n", help="New number of state partitions, at most state.key_groups."
-        ),
+        typer.Option("--partitions", "-n", help="New number of state partitions."),
     ],
 ) -> None:
     """Redistribute the state of a stopped job over another number of partitions. An unfinished

@@ -13,6 +13,9 @@ from spark_cep.columns.vectors import Bytes, no_numbers, no_texts, texts_of
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
 from spark_cep.model import Event
 
+#: Of an event: number, key, conditions, time, coordinates, record type.
+_EVENT_BYTES = 64
+
 
 @dataclass(slots=True)
 class InputBatch:
@@ -47,6 +50,12 @@ class InputBatch:
 
     def __len__(self) -> int:
         return len(self.events)
+
+    @property
+    def size(self) -> int:
+        """About the bytes of keys and events, without those of texts in columns."""
+        columns = self.events.columns or ()
+        return int(self.keys.lengths.sum()) + len(self) * (_EVENT_BYTES + 8 * len(columns))
 
     def take(self, rows: I64) -> InputBatch:
         """The events of these rows, with the keys and masks that they use."""

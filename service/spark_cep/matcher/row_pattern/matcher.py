@@ -199,6 +199,12 @@ class RowPatternLoopRun:
         self._columns = values.columns
 
     def __iter__(self) -> Iterator[RunFindings]:
+        try:
+            yield from self._run()
+        finally:
+            self._calls.close()
+
+    def _run(self) -> Iterator[RunFindings]:
         control = self._controls[0]
         while True:
             status = key_loop.run(

@@ -190,6 +190,12 @@ class StepLoopRun:
         count_held(instances, before.partials, before.finished, nodes, known)
 
     def __iter__(self) -> Iterator[Findings]:
+        try:
+            yield from self._run()
+        finally:
+            self._calls.close()
+
+    def _run(self) -> Iterator[Findings]:
         control = self._controls[0]
         while True:
             status = kernel.run(

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_cep.codecs.record_reader import Read
-from spark_cep.columns.loops.text_hash import SEED, place_hashes
-from spark_cep.columns.vectors import texts_of
+from spark_cep.columns.loops.text_hash import SEED
 from spark_cep.compiler.key_text import ESCAPED, escaped
 from spark_cep.pattern.types import STRING
 from spark_cep.pipeline.decode.column_bytes import bytes_at, taken
 from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
+from spark_cep.pipeline.state.key_groups import key_groups_of
 from spark_cep.pipeline.wire.arrow_bytes import bytes_of
 
 _Rows = NDArray[np.intp]
@@ -88,17 +88,7 @@ def keys_of(
         return pa.nulls(len(rows), pa.string()), np.full(len(rows), SEED % key_groups, np.int32)
     texts = [part.of_rows(rows, here) for part in parts]
     key = texts[0] if len(texts) == 1 else _joined(texts, here)
-    keys = bytes_of(key)
-    group = np.full(len(rows), SEED, np.int64)
-    place_hashes(*keys.pool, keys.nulls, group)
-    return key, (group % key_groups).astype(np.int32)
-
-
-def key_group(key: str | None, key_groups: int) -> int:
-    """The key group of a key, as its text stands in outputs; ``None``: of what has none."""
-    keys, group = texts_of([key]), np.full(1, SEED, np.int64)
-    place_hashes(*keys.pool, keys.nulls, group)
-    return int(group[0] % key_groups)
+    return key, key_groups_of(bytes_of(key), key_groups).astype(np.int32)
 
 
 def _joined(parts: Sequence[pa.Array], here: _Flags) -> pa.Array:

@@ -31,8 +31,9 @@ from spark_cep.pipeline.wire.packets import REPORT_SCHEMA
 @dataclass(frozen=True)
 class Dataflow:
     """Everything a query is built from. Rules are no part of its plan: each batch is told its own.
-    ``input_start``: where the first batch begins, if it is not done. ``planned_batch_only``: it
-    ends after the batch that the checkpoint has planned and not done."""
+    ``key_groups``: their number in the checkpoint; ``input_start``: where the first batch begins,
+    if it is not done. ``planned_batch_only``: it ends after the batch that the checkpoint has
+    planned and not done."""
 
     settings: Settings
     rules: BatchRules
@@ -41,6 +42,7 @@ class Dataflow:
     files: DriverFiles
     delivery: ExactlyOnce
     limit: BatchLimit
+    key_groups: int
     input_start: Ends | None
     planned_batch_only: bool = False
 
@@ -49,7 +51,8 @@ class Dataflow:
         # Schemas are learnt between two starts of the query.
         limit_reads(self.files.limit, self.limit.records)
         pack = PackBatch(self.packing, self.encoder)
-        return input_packets(spark, self.settings, pack, self.files, self.input_start)
+        start, key_groups = self.input_start, self.key_groups
+        return input_packets(spark, self.settings, pack, self.files, start, key_groups)
 
     def start(
         self,
@@ -100,7 +103,7 @@ class Dataflow:
         """The packing of events, with the schemas that are known by now."""
         settings = self.settings
         options = DecodeOptions(
-            settings.state.key_groups,
+            self.key_groups,
             settings.time.max_ahead,
             settings.outputs.late_events == "all",
         )
@@ -109,7 +112,7 @@ class Dataflow:
     def _match_options(self) -> MatchOptions:
         time = self.settings.time
         return MatchOptions(
-            key_groups=self.settings.state.key_groups,
+            key_groups=self.key_groups,
             bucket_size=self.settings.state.bucket_size,
             policy=time.watermark,
             allowed_disorder_ms=time.allowed_disorder,

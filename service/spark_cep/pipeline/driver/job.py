@@ -44,12 +44,13 @@ def run_job(
         position = checkpoint.position()
         check_position(position, settings, plan.topics, plan.topic_ids)
         if position is not None:
-            start = position.start
+            start, key_groups = position.start, position.key_groups
             reset = newest_reset(checkpoint, position)
             if reset is not None:
                 plan.time.reset_clock(reset, position.batch)
         else:
             # A new job decides where its first batch begins, and has that logged.
+            key_groups = settings.state.state_partitions
             start = InputOffsets(settings).initial()
             plan.time.start_at(start)
         beside(observer.position)
@@ -62,7 +63,7 @@ def run_job(
         run.start_clock.done(Phase.TAKEOVER)
         flow = Dataflow(
             settings, rules, plan.schemas, plan.encoder, plan.files, delivery,
-            BatchLimit(settings, plan.record_size.result()), start, planned_batch_only,
+            BatchLimit(settings, plan.record_size.result()), key_groups, start, planned_batch_only,
         )  # fmt: skip
         if settings.trigger.mode == "continuous" and not planned_batch_only:
             found = plan.rules.files, plan.rules.overrides

@@ -186,8 +186,7 @@ class Supervisor:
             report = self._observer.batch_done(batch, reports)
             self._protect(report)
         self._flow.rules.done()
-        key_groups = self._flow.settings.state.key_groups
-        self._flow.rules.drained(report.drained, key_groups)
+        self._flow.rules.drained(report.drained, self._flow.key_groups)
         self._outage.batch_done()
         self._sources_lost = 0
         self._time.batch_done(report)

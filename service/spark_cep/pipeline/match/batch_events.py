@@ -20,7 +20,7 @@ from spark_cep.pipeline.wire.event_packets import late_until, sizes_of
 from spark_cep.pipeline.wire.packets import Unkeyed
 
 #: What an event takes beside its values.
-_BYTES_PER_EVENT = 256
+_BYTES_PER_EVENT = 64
 
 #: Of events: times and bytes.
 Sized = tuple[I64, I64]

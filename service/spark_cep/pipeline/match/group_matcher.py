@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter_ns
-from typing import Protocol
 
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan
@@ -18,6 +17,7 @@ from spark_cep.packing import pack, sealed, unpack, unsealed
 from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
+from spark_cep.pipeline.state.entries import EntryMap
 from spark_cep.pipeline.state.group_format import GROUP, WRITTEN_IN, check_written
 from spark_cep.pipeline.state.group_values import check_values
 
@@ -25,16 +25,6 @@ from spark_cep.pipeline.state.group_values import check_values
 MakeMatcher = Callable[[Partitioning, RecordTypes], KeysMatcher]
 #: Bytes of entries that wait to be written together.
 _MOST_UNWRITTEN = 1 << 20
-
-
-class EntryMap(Protocol):
-    """The entries of the key group that is at work."""
-
-    def get(self, names: Sequence[str], /) -> Sequence[bytes | None]:
-        """The values of these names; ``None`` for those that there are not."""
-
-    def put(self, values: Sequence[tuple[str, bytes | None]], /) -> None:
-        """Write values, and remove the names without one."""
 
 
 class GroupMatcher:
@@ -75,7 +65,7 @@ class GroupMatcher:
         """The key group as it is stored."""
         (value,) = self.load([GROUP])
         stored = None if value is None else unpack(unsealed(value))
-        check_written(stored, number, offsets_before, self._options.key_groups)
+        check_written(stored, number, offsets_before)
         if stored is not None:
             check_values(stored)
         return KeyGroup(number, self._plan, self._options, self.matchers, stored)

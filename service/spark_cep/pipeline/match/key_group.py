@@ -12,7 +12,7 @@ import pyarrow as pa
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.rule_set import RuleSetPlan
-from spark_cep.errors import StateError
+from spark_cep.errors import RESTORE, StateError
 from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.partial import FOREVER
@@ -179,7 +179,7 @@ def _check(stored: dict[str, Any], options: MatchOptions) -> None:
     check_format(stored)
     if stored["key_groups"] != options.key_groups:
         raise StateError(
-            f"the checkpoint was made with state.key_groups {stored['key_groups']}, not"
-            f" {options.key_groups}: the keys would not be found; set it back, or start from a new"
-            " checkpoint"
+            f"the state was written with {stored['key_groups']} key groups, and the checkpoint's"
+            f" offsets say {options.key_groups}: a file of the state or of the offsets was replaced"
+            f" by one of another checkpoint or copy: {RESTORE}"
         )

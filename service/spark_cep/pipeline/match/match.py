@@ -20,9 +20,10 @@ from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.matcher.findings.result_rows import ResultRows
 from spark_cep.matcher.findings.results import ResultKind, Results
 from spark_cep.pipeline.match.batch_input import BatchInput
-from spark_cep.pipeline.match.group_matcher import EntryMap, GroupMatcher
+from spark_cep.pipeline.match.group_matcher import GroupMatcher
 from spark_cep.pipeline.match.latency import Ages
 from spark_cep.pipeline.match.options import MatchOptions
+from spark_cep.pipeline.state.entries import EntryMap
 from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets, ResultColumns
 from spark_cep.pipeline.wire.reports import (
     Count,

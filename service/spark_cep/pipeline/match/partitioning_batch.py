@@ -18,7 +18,9 @@ from time import perf_counter_ns
 
 import numpy as np
 
+from spark_cep.columns.compilation import NEVER
 from spark_cep.columns.texts import TextSet
+from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import Names
 from spark_cep.matcher.batch.input_batch import InputBatch
@@ -33,10 +35,10 @@ from spark_cep.pipeline.match.spool import slices
 from spark_cep.pipeline.match.waiting import WaitingEvents
 from spark_cep.pipeline.state.bucket_storage import BucketStorage
 from spark_cep.pipeline.state.buckets import BucketKeys, buckets_of_keys
-from spark_cep.pipeline.state.entries import PREFIX_LENGTH, Entries, Load, Store, bucket_of
+from spark_cep.pipeline.state.entries import PREFIX_LENGTH, Entries, Load, Spread, Store, bucket_of
 from spark_cep.pipeline.state.known_rules import KnownRules
 
-#: Bytes of buckets that are read together.
+#: Bytes of buckets that are read together, with the events of their keys.
 PORTION = 4 << 20
 #: What columns of stored events meant under earlier rule sets is in the group's value, which each
 #: batch writes: with more than so many, a batch renews some buckets that nothing touches.
@@ -105,26 +107,45 @@ class PartitioningBatch:
         self, batch: InputBatch, waiting: WaitingEvents, watermark: int
     ) -> Iterator[Outputs]:
         prefix, entries = waiting.prefix, self.entries
-        spread = entries.spread(prefix, self.options.bucket_size)
         due = {name: bucket_of(name) for name in entries.due(prefix, watermark)}
         waited = [name for name, bucket in due.items() if bucket is None]
         batch = waiting.reached(batch, waited, watermark, self.load, self.store)
         hidden = self.draining.hidden(self.matcher.partitioning)
         if hidden:
             batch.masks = [mask | hidden for mask in batch.masks]
+        spread = self._spread(prefix, batch)
         homes = buckets_of_keys(batch.keys, spread.before)
-        storage = BucketStorage(entries, spread, self.matcher.fingerprints, self.rules)
+        storage = self._storage(spread)
         of_due = (bucket for bucket in due.values() if bucket is not None)
         outdated = entries.outdated(prefix, MOST_MEANINGS, _RENEWED)
         touched = sorted({*homes.tolist(), *spread.split, *of_due, *outdated})
         wanted = TextSet(batch.keys)
-        for portion in entries.portions(spread, touched, PORTION):
+        events = np.bincount(homes[batch.key], minlength=1) * (batch.size / max(1, len(batch)))
+        of_events = dict(enumerate(events.tolist()))
+        for portion in entries.portions(spread, touched, PORTION, of_events):
             mine = batch
             if len(portion) < len(touched):
                 mine = batch.take(np.flatnonzero(np.isin(homes, portion)[batch.key]))
             keys = storage.read(portion, self.load)
             yield from self._apply(keys, wanted, mine, watermark)
             storage.write(portion, keys.written(), self.store)
+
+    def _spread(self, prefix: str, batch: InputBatch) -> Spread:
+        """Return the buckets of the partitioning: at once as many as a large batch needs to be
+        applied in portions, where there are few yet."""
+        entries, size, least = self.entries, self.options.bucket_size, batch.size // PORTION
+        spread = entries.spread(prefix, size, least)
+        if least <= spread.before:
+            return spread
+        storage = self._storage(spread)
+        for portion in entries.portions(spread, sorted(spread.split), PORTION):
+            keys = storage.read(portion, self.load)
+            keys.give(keys.take(TextSet(no_texts()), NEVER))
+            storage.write(portion, keys.written(), self.store)
+        return entries.spread(prefix, size)
+
+    def _storage(self, spread: Spread) -> BucketStorage:
+        return BucketStorage(self.entries, spread, self.matcher.fingerprints, self.rules)
 
     def _apply(
         self, keys: BucketKeys, wanted: TextSet, batch: InputBatch, watermark: int

@@ -22,7 +22,7 @@ from spark_cep.matcher.findings.partial import FOREVER
 #: Bytes of packets that stay in memory.
 _IN_MEMORY: Final = 32 << 20
 #: Bytes of events that are taken up together.
-SLICE: Final = 48 << 20
+SLICE: Final = 96 << 20
 _HEAD: Final = struct.Struct("<II")
 _T = TypeVar("_T")
 

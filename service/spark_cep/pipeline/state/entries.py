@@ -10,7 +10,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count as numbers_from
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,16 @@ _WAITING = "w"
 PREFIX_LENGTH = 8
 
 
+class EntryMap(Protocol):
+    """The entries of one key group."""
+
+    def get(self, names: Sequence[str], /) -> Sequence[bytes | None]:
+        """The values of these names; ``None`` for those that there are not."""
+
+    def put(self, values: Sequence[tuple[str, bytes | None]], /) -> None:
+        """Write values, and remove the names without one."""
+
+
 def base_name(prefix: str, bucket: int) -> str:
     """The entry of a bucket's base."""
     return f"{prefix}/{bucket}"
@@ -58,7 +69,7 @@ def check_entry(group: int, name: str, stored: bytes | None, size: int, checksum
             f"the state lacks entry {name} of key group {group}, which it knows of: it is damaged;"
             f" {RESTORE}"
         )
-    if zlib.crc32(stored) != checksum:
+    if checksum_of(stored) != checksum:
         raise StateError(
             f"the state is damaged: entry {name} of key group {group} is not what was written last,"
             f" its checksum is another; {RESTORE}"
@@ -71,6 +82,17 @@ def check_entry(group: int, name: str, stored: bytes | None, size: int, checksum
     except OSError:
         pass
     raise damaged_state(f"entry {name} of key group {group} has not {size} bytes")
+
+
+def compressed(data: bytes) -> bytes:
+    """The value of an entry as it is stored."""
+    found: bytes = _CODEC.compress(data, asbytes=True)
+    return found
+
+
+def checksum_of(stored: bytes) -> int:
+    """The checksum of what is stored of an entry."""
+    return zlib.crc32(stored)
 
 
 class Entries:
@@ -165,10 +187,10 @@ class Entries:
 
     def keep(self, name: str, data: bytes, due: int, store: Store) -> None:
         """Write an entry."""
-        stored = _CODEC.compress(data, asbytes=True)
+        stored = compressed(data)
         store(name, stored)
         self._due[name], self._sizes[name] = due, len(data)
-        self._checksums[name] = zlib.crc32(stored)
+        self._checksums[name] = checksum_of(stored)
         self._stale.pop(name, None)
 
     def next_due(self, name: str, due: int) -> None:
@@ -229,28 +251,36 @@ class Entries:
 
     # Buckets.
 
-    def spread(self, prefix: str, bucket_size: int) -> Spread:
+    def spread(self, prefix: str, bucket_size: int, least: int = 1) -> Spread:
         """Return the present number of buckets, and the number from now on with which a bucket has
-        ``bucket_size`` bytes."""
+        ``bucket_size`` bytes, and that is ``least`` or more."""
         before = self._buckets.get(prefix, 1)
         size = sum(
             size
             for name, size in self._sizes.items()
             if name.partition("/")[0] == prefix and bucket_of(name) is not None
         )
-        after = self._buckets[prefix] = max(before, size // bucket_size)
+        after = self._buckets[prefix] = max(before, size // bucket_size, least)
         return Spread(prefix, before, after)
 
-    def portions(self, spread: Spread, buckets: Iterable[int], most: int) -> Iterator[list[int]]:
-        """Buckets in portions of about ``most`` bytes."""
+    def portions(
+        self,
+        spread: Spread,
+        buckets: Iterable[int],
+        most: int,
+        more: Mapping[int, float] = MappingProxyType({}),
+    ) -> Iterator[list[int]]:
+        """Buckets in portions of about ``most`` bytes: those that are stored, and ``more`` by
+        bucket."""
         portion: list[int] = []
-        total = 0
+        total = 0.0
         for bucket in buckets:
+            total += more.get(bucket, 0)
             total += sum(self._sizes.get(name, 0) for name in spread.names(bucket))
             portion.append(bucket)
             if total >= most:
                 yield portion
-                portion, total = [], 0
+                portion, total = [], 0.0
         if portion:
             yield portion
 

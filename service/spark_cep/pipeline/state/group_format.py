@@ -26,9 +26,7 @@ def check_format(stored: Mapping[str, Any]) -> None:
         )
 
 
-def check_written(
-    stored: Mapping[str, Any] | None, number: int, offsets_before: str, key_groups: int
-) -> None:
+def check_written(stored: Mapping[str, Any] | None, number: int, offsets_before: str) -> None:
     """Refuse what the batch before, which ends at ``offsets_before``, has not written of key group
     ``number``: StateError. Each batch writes all key groups, so files of the state that come from
     an older copy, or from another state partition, are told by it."""
@@ -36,8 +34,8 @@ def check_written(
         if offsets_before:
             raise StateError(
                 f"the checkpoint's state has nothing of key group {number}, which every batch"
-                f" writes: if state.key_groups was changed to {key_groups}, set it back; if not, a"
-                f" file of the state was replaced by one of another state partition: {RESTORE}"
+                " writes: a file of the state was replaced by one of another state partition:"
+                f" {RESTORE}"
             )
         return
     check_format(stored)

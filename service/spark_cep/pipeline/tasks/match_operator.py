@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 
+#: The state variable of entries.
+ENTRIES: Final = "entries"
+
+
 class MatchOperator(StatefulProcessor):
     """Opens the state, hands the packets of one key group at a time to a matcher, and writes what
     it finds. ``partitions``: the number of state partitions."""
@@ -49,7 +53,7 @@ class MatchOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
-        self._entry_state = PipelinedMap(handle, "entries")
+        self._entry_state = PipelinedMap(handle, ENTRIES)
 
     def handleInputRows(  # noqa: N802  Spark's name
         self,

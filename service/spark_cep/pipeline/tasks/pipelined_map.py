@@ -50,6 +50,10 @@ class PipelinedMap:
         self._dumps: Callable[[tuple[Any]], bytes] = self._client.pickleSer.dumps
         self._loads: Callable[[bytes], tuple[Any]] = self._client.pickleSer.loads
 
+    def use(self, key: Any) -> None:
+        """Go on with the entries of another grouping key."""
+        self._client.set_implicit_key((key,))
+
     def get(self, names: Sequence[str]) -> list[bytes | None]:
         """The values of these names; ``None`` for those that there are not."""
         found: list[bytes | None] = []

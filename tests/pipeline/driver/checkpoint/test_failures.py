@@ -38,7 +38,7 @@ def test_kafka_does_not_answer(text: str) -> None:
     "text",
     [
         "spark_cep.errors.StartError: events, partition 0: cannot be read: Authorization failed",
-        "spark_cep.errors.StateError: the checkpoint was made with state.key_groups 3",
+        "spark_cep.errors.StateError: the state was written with 3 key groups",
         (
             "spark_cep.errors.OutputError: 1 output records could not be written; the first:"
             " Broker: Message size too large"

@@ -15,20 +15,21 @@ def test_offsets_in_order() -> None:
     """Spark holds texts against each other: the same offsets are the same text, and they come back
     as they were."""
     ends = {("a", n): n for n in range(12)}
-    offset = SourceOffset(CONTROL, dict(reversed(ends.items())))
+    offset = SourceOffset(CONTROL, dict(reversed(ends.items())), 4)
     text = json.dumps(offset.as_json())
-    assert text == json.dumps(SourceOffset(CONTROL, ends).as_json())
+    assert text == json.dumps(SourceOffset(CONTROL, ends, 4).as_json())
     assert list(json.loads(text)["input"]["a"]) == [str(n) for n in range(12)]
     assert SourceOffset.from_json(json.loads(text)) == offset
     assert offset.by_topic == {"a": {n: n for n in range(12)}}
 
 
 def test_a_digest_tells_batches_apart() -> None:
-    """By what was told and by what was read; a partition without a read record counts for nothing.
-    The value is in commit markers."""
+    """By what was told and by what was read; a partition without a read record counts for nothing,
+    nor does the number of key groups. The value is in commit markers."""
     offset = SourceOffset(CONTROL, {("a", 0): 7})
     assert offset.digest == "916aed6c4478bbeb"
     assert SourceOffset(CONTROL, {("a", 1): 0, ("a", 0): 7, ("b", 0): 0}).digest == offset.digest
+    assert SourceOffset(CONTROL, {("a", 0): 7}, 4).digest == offset.digest
     assert SourceOffset({**CONTROL, "run": "s"}, {("a", 0): 7}).digest != offset.digest
     assert SourceOffset(CONTROL, {("a", 0): 8}).digest != offset.digest
 

@@ -37,7 +37,7 @@ def source_of(files: DriverFiles) -> type[DataSource]:
     """That of a query without settings, which packs nothing."""
     settings: Any = None
     pack: Any = iter
-    return input_source("test", (settings, files, None), ({}, True, pack, GROUPS))
+    return input_source("test", (settings, files, None, GROUPS), ({}, True, pack, GROUPS))
 
 
 def files_of(path: Path) -> DriverFiles:

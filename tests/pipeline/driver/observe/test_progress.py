@@ -124,8 +124,12 @@ PROGRESS = {
     "sources": [
         {
             "description": "input",
-            "endOffset": {"control": {"run": "r"}, "input": {"t": {"0": 10, "1": 4}}},
-            "latestOffset": '{"control": {}, "input": {"t": {"0": 12, "1": 4}}}',
+            "endOffset": {
+                "control": {"run": "r"},
+                "input": {"t": {"0": 10, "1": 4}},
+                "key_groups": 2,
+            },
+            "latestOffset": '{"control": {}, "input": {"t": {"0": 12, "1": 4}}, "key_groups": 2}',
         },
     ],
 }

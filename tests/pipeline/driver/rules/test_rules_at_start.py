@@ -52,7 +52,7 @@ class Files:
 
     def position(self) -> Position:
         """How far it has come."""
-        return Position("query", 5, 5 if self._done else 4, 1, 1, {}, {}, None)
+        return Position("query", 5, 5 if self._done else 4, 1, 1, 1, 1, {}, {}, None)
 
     def offset(self, batch: int) -> SourceOffset:
         """Of the batch before."""

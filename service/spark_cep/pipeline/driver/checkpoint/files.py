@@ -77,10 +77,10 @@ class Position:
 
     ``query`` is Spark's id of the query; ``batch`` is the newest batch that was planned,
     ``committed`` the newest that is done (``None``: none). ``offsets`` are by topic and partition
-    where ``batch`` ends; ``partitions`` is the number of state partitions that it has,
-    ``committed_partitions`` that of ``committed``. ``topics``: Kafka's ids of the topics that were
-    read, by name, as far as they are known. ``start``: where the job begins, if ``batch`` is the
-    first one.
+    where ``batch`` ends; ``partitions`` and ``key_groups`` are the numbers of state partitions and
+    key groups that it has, ``committed_partitions`` and ``committed_key_groups`` those of
+    ``committed``. ``topics``: Kafka's ids of the topics that were read, by name, as far as they
+    are known. ``start``: where the job begins, if ``batch`` is the first one.
     """
 
     query: str
@@ -88,6 +88,8 @@ class Position:
     committed: int | None
     partitions: int
     committed_partitions: int
+    key_groups: int
+    committed_key_groups: int
     offsets: dict[str, dict[int, int]]
     topics: dict[str, str]
     start: Ends | None
@@ -99,8 +101,19 @@ class Position:
 
     @property
     def rescaling(self) -> bool:
-        """Tell whether the newest batch is a rescale that did not come to its end."""
+        """Tell whether the newest batch is one of a rescale that did not come to its end."""
+        return self.moving or self.splitting
+
+    @property
+    def moving(self) -> bool:
+        """Tell whether the newest batch moves key groups to other state partitions, and is not
+        done."""
         return self.uncommitted and self.partitions != self.committed_partitions
+
+    @property
+    def splitting(self) -> bool:
+        """Tell whether the newest batch splits key groups, and is not done."""
+        return self.uncommitted and self.key_groups != self.committed_key_groups
 
 
 def _help(location: str) -> str:
@@ -141,18 +154,20 @@ class CheckpointFiles:
         (query,) = self.parsed("metadata")
         batch, committed = planned[-1], done[-1] if done else None
         conf, offset = self._planned(batch)
-        before = conf
+        before, done_at = conf, offset
         if committed is not None:
             if committed not in planned:
                 raise missing(self.location, f"offsets/{committed}")
             self.parsed(f"commits/{committed}", after=1)
-            before, _ = self._planned(committed)
+            before, done_at = self._planned(committed)
         return Position(
             query=str(query["id"]),
             batch=batch,
             committed=committed,
             partitions=int(conf[_PARTITIONS]),
             committed_partitions=int(before[_PARTITIONS]),
+            key_groups=offset.key_groups,
+            committed_key_groups=done_at.key_groups,
             offsets=offset.by_topic,
             topics=topics_of(offset),
             start=start_of(offset),
@@ -242,7 +257,12 @@ def check_position(
     if position is None:
         return
     wanted, there = settings.state.state_partitions, position.partitions
-    if position.rescaling:
+    if position.splitting:
+        raise StateError(
+            "the checkpoint is in the middle of a rescale: run `spark-cep rescale` with the same"
+            " --partitions to its end"
+        )
+    if position.moving:
         raise StateError(
             f"the checkpoint is in the middle of a rescale from {position.committed_partitions} to"
             f" {there} state partitions: run `spark-cep rescale --partitions {there}` to its end"

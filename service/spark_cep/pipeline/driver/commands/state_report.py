@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 from spark_cep.config import Settings
 from spark_cep.errors import StateError
 from spark_cep.packing import pack, unpack
-from spark_cep.pipeline.decode.keys import key_group
 from spark_cep.pipeline.driver.checkpoint.failures import failure
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.spark.session import spark_session
@@ -28,6 +27,7 @@ from spark_cep.pipeline.state.buckets import possible_buckets
 from spark_cep.pipeline.state.entries import CHANGES, PREFIX_LENGTH, base_name
 from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.pipeline.state.key_group_labels import MASK
+from spark_cep.pipeline.state.key_groups import key_group
 from spark_cep.pipeline.state.stored_group import RuleHeld, StoredGroup, earlier
 
 #: Of buckets that a Python worker gets together.
@@ -128,9 +128,10 @@ def read_key(settings: Settings, key: str | None, spark: Callable[[], SparkSessi
     Raises as :func:`read_state`.
     """
     # Before the session is there: the first call of a compiled function takes a while.
-    number, buckets = key_group(key, settings.state.key_groups), possible_buckets(key)
+    buckets = possible_buckets(key)
     with committed_state(settings, spark()) as (session, location, position):
         assert position.committed is not None
+        number = key_group(key, position.committed_key_groups)
         wanted = _is_of(F.col("name"), buckets) | (F.col("name") == GROUP)
         entries = stored_entries(session, location, position.committed)
         # One query: the first one, and the first look at the state, take most of the time.

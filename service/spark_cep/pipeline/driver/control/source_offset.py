@@ -25,19 +25,25 @@ _DIGITS: Final = 16
 class SourceOffset:
     """The content of the driver's file by then
     (:class:`~spark_cep.pipeline.driver.control.control_file.ControlFile`; empty: nothing), and
-    the offsets at which the batch ends in each partition."""
+    the offsets at which the batch ends in each partition. ``key_groups``: the number of key groups
+    that the state has when it is done."""
 
     control: dict[str, Any] = field(default_factory=dict)
     input: Ends = field(default_factory=dict)
+    key_groups: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """For the log. Equal offsets have equal texts: Spark holds these against each other."""
-        return {"control": self.control, "input": nested(self.input)}
+        return {
+            "control": self.control,
+            "input": nested(self.input),
+            "key_groups": self.key_groups,
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> SourceOffset:
         """From the log. Raises KeyError for a value of another form."""
-        return cls(value["control"], by_partition(value["input"]))
+        return cls(value["control"], by_partition(value["input"]), value["key_groups"])
 
     @classmethod
     def of_entry(cls, sources: Sequence[Any]) -> SourceOffset:
@@ -57,15 +63,16 @@ class SourceOffset:
 
     @property
     def digest(self) -> str:
-        """A digest that no other batch has. A rescale has that of the batch before, whose state
-        it moves.
+        """A digest that no other batch has. Batches of a rescale have that of the batch before,
+        whose state they move.
 
         Partitions of which nothing is read yet are left out. Spark begins a batch for one that was
         added, also without a record; such a batch has no task that reads, so it writes no state,
         and what counts for the next batch is the one before.
         """
         begun = {at: end for at, end in self.input.items() if end}
-        text = json.dumps(SourceOffset(self.control, begun).as_json(), sort_keys=True)
+        told = {"control": self.control, "input": nested(begun)}
+        text = json.dumps(told, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 

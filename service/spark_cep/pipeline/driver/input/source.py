@@ -67,8 +67,8 @@ class DriverFiles(NamedTuple):
         )
 
 
-#: Where the first batch begins, if it is not done, is the last of the three.
-_Planning = tuple["Settings", DriverFiles, Ends | None]
+#: Behind the files: where the first batch begins, if it is not done, and the number of key groups.
+_Planning = tuple["Settings", DriverFiles, Ends | None, int]
 #: librdkafka's properties, whether lost records are an error, what packs, and the number of key
 #: groups.
 _Reading = tuple[dict[str, Any], bool, PackBatch, int]
@@ -80,14 +80,15 @@ def input_packets(
     pack: PackBatch,
     files: DriverFiles,
     start: Ends | None,
+    key_groups: int,
 ) -> DataFrame:
-    """Packets of the input, and of what the driver tells, for all key groups. ``start``: where the
-    first batch begins, if it is not done."""
+    """Packets of the input, and of what the driver tells, for all ``key_groups``. ``start``: where
+    the first batch begins, if it is not done."""
     # Spark warns of two with the same name.
     name = f"spark_cep_input_{next(_numbers)}"
     fail = settings.source.fail_on_data_loss
-    reading = (settings.reader_config(), fail, pack, settings.state.key_groups)
-    spark.dataSource.register(input_source(name, (settings, files, start), reading))
+    reading = (settings.reader_config(), fail, pack, key_groups)
+    spark.dataSource.register(input_source(name, (settings, files, start, key_groups), reading))
     return spark.readStream.format(name).load()
 
 
@@ -145,12 +146,12 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return given
 
     @cached_property
-    def _planned(self) -> tuple[InputOffsets, DriverFiles, Ends | None]:
+    def _planned(self) -> tuple[InputOffsets, DriverFiles]:
         # Tasks do without.
         from spark_cep.pipeline.driver.input.offsets import InputOffsets
 
-        settings, files, start = self._given
-        return InputOffsets(settings), files, start
+        settings, files, *_ = self._given
+        return InputOffsets(settings), files
 
     @cached_property
     def _pacing(self) -> Pacing:
@@ -178,8 +179,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         # Spark does not keep it, and asks again when it runs the first batch again.
-        offsets, _, start = self._planned
-        return SourceOffset(input=offsets.initial() if start is None else start).as_json()
+        *_, start, key_groups = self._given
+        ends = self._planned[0].initial() if start is None else start
+        return SourceOffset({}, ends, key_groups).as_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
         most = self._most_records
@@ -192,7 +194,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = None if isinstance(limit, ReadAllAvailable) else self._most_records
         ends = self._planned[0].latest(SourceOffset.from_json(start).input, most)
         control = self._control if self._last_control is None else self._last_control
-        end = SourceOffset(control, ends).as_json()
+        end = SourceOffset(control, ends, self._given[-1]).as_json()
         return end if bounded else self._paced(start, end, control, ends)
 
     def _paced(
