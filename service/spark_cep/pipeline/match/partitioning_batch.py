@@ -106,22 +106,31 @@ class PartitioningBatch:
     def _advance(
         self, batch: InputBatch, waiting: WaitingEvents, watermark: int
     ) -> Iterator[Outputs]:
-        prefix, entries = waiting.prefix, self.entries
-        due = {name: bucket_of(name) for name in entries.due(prefix, watermark)}
-        waited = [name for name, bucket in due.items() if bucket is None]
+        prefix, entries, size = waiting.prefix, self.entries, self.options.bucket_size
+        due = entries.due(prefix, watermark)
+        waited = [name for name in due if bucket_of(name) is None]
         batch = waiting.reached(batch, waited, watermark, self.load, self.store)
         hidden = self.draining.hidden(self.matcher.partitioning)
         if hidden:
             batch.masks = [mask | hidden for mask in batch.masks]
-        spread = self._spread(prefix, batch)
+        of_batch = batch.size
+        least = of_batch // PORTION
+        spread = entries.spread(prefix, size, least)
+        if least > spread.before:
+            # A large batch, and few buckets: split at once, it can be applied in portions.
+            self._split(spread)
+            spread = entries.spread(prefix, size)
+            due = entries.due(prefix, watermark)
         homes = buckets_of_keys(batch.keys, spread.before)
         storage = self._storage(spread)
-        of_due = (bucket for bucket in due.values() if bucket is not None)
+        of_due = (bucket for bucket in map(bucket_of, due) if bucket is not None)
         outdated = entries.outdated(prefix, MOST_MEANINGS, _RENEWED)
         touched = sorted({*homes.tolist(), *spread.split, *of_due, *outdated})
         wanted = TextSet(batch.keys)
-        events = np.bincount(homes[batch.key], minlength=1) * (batch.size / max(1, len(batch)))
-        of_events = dict(enumerate(events.tolist()))
+        of_events: dict[int, float] = {}
+        if least:
+            events = np.bincount(homes[batch.key]) * (of_batch / len(batch))
+            of_events = dict(enumerate(events.tolist()))
         for portion in entries.portions(spread, touched, PORTION, of_events):
             mine = batch
             if len(portion) < len(touched):
@@ -130,19 +139,13 @@ class PartitioningBatch:
             yield from self._apply(keys, wanted, mine, watermark)
             storage.write(portion, keys.written(), self.store)
 
-    def _spread(self, prefix: str, batch: InputBatch) -> Spread:
-        """Return the buckets of the partitioning: at once as many as a large batch needs to be
-        applied in portions, where there are few yet."""
-        entries, size, least = self.entries, self.options.bucket_size, batch.size // PORTION
-        spread = entries.spread(prefix, size, least)
-        if least <= spread.before:
-            return spread
+    def _split(self, spread: Spread) -> None:
+        """Split buckets now, as otherwise the batch does that applies events to their keys."""
         storage = self._storage(spread)
-        for portion in entries.portions(spread, sorted(spread.split), PORTION):
+        for portion in self.entries.portions(spread, sorted(spread.split), PORTION):
             keys = storage.read(portion, self.load)
             keys.give(keys.take(TextSet(no_texts()), NEVER))
             storage.write(portion, keys.written(), self.store)
-        return entries.spread(prefix, size)
 
     def _storage(self, spread: Spread) -> BucketStorage:
         return BucketStorage(self.entries, spread, self.matcher.fingerprints, self.rules)
