@@ -22,10 +22,8 @@ from spark_cep.pipeline.driver.input.source import DriverFiles, input_packets, l
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.match.match import Matching
 from spark_cep.pipeline.match.options import MatchOptions
-from spark_cep.pipeline.spark.private_api import spark_type
-from spark_cep.pipeline.tasks.match_operator import MatchOperator
+from spark_cep.pipeline.tasks.match_operator import MatchOperator, by_key_group
 from spark_cep.pipeline.tasks.pack_batch import PackBatch
-from spark_cep.pipeline.wire.packets import REPORT_SCHEMA
 
 
 @dataclass(frozen=True)
@@ -69,15 +67,8 @@ class Dataflow:
         # Decoding, and rules, mean this one.
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         matching = Matching(self.encoder, self._match_options())
-        matched = (
-            self.packets(spark)
-            .groupBy("label")
-            .transformWithStateInPandas(
-                statefulProcessor=MatchOperator(matching, self.delivery, state.state_partitions),
-                outputStructType=spark_type(REPORT_SCHEMA),
-                outputMode="Append",
-                timeMode="None",
-            )
+        matched = by_key_group(
+            self.packets(spark), MatchOperator(matching, self.delivery, state.state_partitions)
         )
         batches = Batches(spark, self.rules, self.schemas, before, after, partly_written)
 

@@ -23,14 +23,17 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from spark_cep.errors import StateError
 from spark_cep.pipeline.spark.memory import memory_of_task
-from spark_cep.pipeline.spark.private_api import pickled, unpickled
+from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.tasks.batch_properties import properties_of_task
 from spark_cep.pipeline.tasks.frames import frame_of, rows_of
 from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
 from spark_cep.pipeline.wire.fragments import whole
+from spark_cep.pipeline.wire.packets import REPORT_SCHEMA
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from spark_cep.pipeline.deliver.delivery_process import WritesTask
     from spark_cep.pipeline.deliver.output import Delivery
     from spark_cep.pipeline.match.match import Matching, MatchProcessor
@@ -118,6 +121,17 @@ class MatchOperator(StatefulProcessor):
         again = properties.first or spark.attemptNumber() > 0
         output = task_output(delivery, partition, batch, again=again)
         return _Task(properties, matcher, output, groups)
+
+
+def by_key_group(packets: DataFrame, operator: StatefulProcessor) -> DataFrame:
+    """The reports of an operator that is called for each key group. Queries on one checkpoint have
+    this form, by which Spark tells that the state is theirs."""
+    return packets.groupBy("label").transformWithStateInPandas(
+        statefulProcessor=operator,
+        outputStructType=spark_type(REPORT_SCHEMA),
+        outputMode="Append",
+        timeMode="None",
+    )
 
 
 @lru_cache(maxsize=1)

@@ -16,9 +16,10 @@ from pyspark.sql.types import StructType
 
 from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 from spark_cep.pipeline.spark.private_api import spark_type
+from spark_cep.pipeline.tasks.match_operator import by_key_group
 from spark_cep.pipeline.tasks.packet_rows import packet_rows
 from spark_cep.pipeline.tasks.split_operator import SplitOperator
-from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, REPORT_SCHEMA, PacketKind
+from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, PacketKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,16 +36,9 @@ def split_key_groups(
     # Those of the checkpoint are used; Spark warns where the session says something else.
     spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     spark.dataSource.register(type("SplitSource", (_SplitSource,), {"key_groups": key_groups}))
+    packets = spark.readStream.format(_NAME).load()
     query = (
-        spark.readStream.format(_NAME)
-        .load()
-        .groupBy("label")
-        .transformWithStateInPandas(
-            statefulProcessor=SplitOperator(key_groups, bucket_size),
-            outputStructType=spark_type(REPORT_SCHEMA),
-            outputMode="Append",
-            timeMode="None",
-        )
+        by_key_group(packets, SplitOperator(key_groups, bucket_size))
         .writeStream.option("checkpointLocation", checkpoint)
         .foreachBatch(_run)
         .trigger(once=True)
