@@ -19,12 +19,13 @@ from examples.embedded import EmbeddedBroker, EmbeddedCluster, EmbeddedRegistry
 from tests.conftest import JARS
 from tests.e2e.scenario import Scenario
 from tests.faults import cluster as clusters
-from tests.faults import rescales, transactions, trial, workload
+from tests.faults import executors, rescales, transactions, trial, workload
 from tests.faults import rule_changes as changing
 from tests.faults.kill_points import POINTS
 from tests.faults.table import table, what_is_wrong
 from tests.faults.trial import Fault, Job, Score
 from tests.kafka_access import KafkaAccess
+from tests.standalone_cluster import standalone_cluster
 
 _KILLS_TO_A_RUN = 20
 _CHANGES = "driver, rules change"
@@ -94,6 +95,13 @@ def main(
         int, typer.Option(help="SIGKILLs at each point of a batch, while rules change.")
     ] = 0,
     rescale: Annotated[int, typer.Option(help="SIGKILLs of `spark-cep rescale`.")] = 12,
+    executor: Annotated[
+        int,
+        typer.Option(
+            help="SIGKILLs of one of four executors while rules change, for 8 and for 32 state"
+            " partitions."
+        ),
+    ] = 6,
     cluster: Annotated[
         int, typer.Option(help="Faults of each kind on a cluster of three brokers.")
     ] = 3,
@@ -118,7 +126,7 @@ def main(
         tempfile.TemporaryDirectory(prefix="spark-cep-faults-") as folder,
         EmbeddedRegistry(Path(folder) / "registry", JARS) as registry,
     ):
-        counts = (kills, others, rule_changes, at_points, rescale)
+        counts = (kills, others, rule_changes, at_points, rescale, executor)
         if any(counts) and not (only and only.startswith(clusters.NAME)):
             with EmbeddedBroker(Path(folder) / "broker", JARS, settings=transactions.BROKER) as one:
                 of_one = suite("one-broker", KafkaAccess(one.bootstrap))
@@ -127,6 +135,7 @@ def main(
                     given = of_one.scenario, of_one.sent, of_one.calm
                     of_one.add(rescales.killed(*given, rescale, random))
                 _while_rules_change(of_one, rule_changes, at_points)
+                _of_executors(of_one, executor, Path(folder) / "standalone")
         if cluster and (clusters.NAME.startswith(only) or only.startswith(clusters.NAME)):
             with EmbeddedCluster(
                 Path(folder) / "cluster", JARS, settings=clusters.SETTINGS
@@ -160,6 +169,16 @@ def _while_rules_change(suite: _Suite, kills: int, at_points: int) -> None:
     for point in POINTS:
         if at_points and point.startswith(suite.only):
             suite.add(changing.killed_at(*given, point, at_points, suite.random, None))
+
+
+def _of_executors(suite: _Suite, kills: int, folder: Path) -> None:
+    if not (kills and executors.NAME.startswith(suite.only)):
+        return
+    for partitions in executors.PARTITIONS:
+        place = folder / str(partitions)
+        with standalone_cluster(place, executors.EXECUTORS) as started:
+            given = suite.scenario, suite.sent, started, partitions, kills, suite.random
+            suite.add(executors.killed(*given, None))
 
 
 if __name__ == "__main__":

@@ -143,18 +143,19 @@ def killed(
     """One run with this many kills at any time, and one at ``point``, and the comparisons."""
     job = ChangingJob(scenario, f"changing-{random.randrange(10**6)}")
 
-    def kill(command: Command) -> None:
+    def kill(command: Command) -> int:
         size = job.records_done()
         wanted = random.choice([0, 1, 1, 1])
-        _wait(command, lambda: job.records_done() >= size + wanted)
+        wait(command, lambda: job.records_done() >= size + wanted)
         time.sleep(random.uniform(0, 4))
         command.kill()
+        return 1
 
     started = partial(Command, job.folder, job.document())
     runs: list[Run] = [(started, kill)] * kills
     if point is not None:
         runs.append(_kill_at(job, point, 0, random))
-    return _run(scenario, job, sent, runs, "driver, rules change", spark)
+    return run(scenario, job, sent, runs, "driver, rules change", spark)
 
 
 def killed_at(
@@ -168,7 +169,7 @@ def killed_at(
     """The same with kills at one of :data:`tests.faults.kill_points.POINTS`."""
     job = ChangingJob(scenario, f"changing-{random.randrange(10**6)}")
     runs = [_kill_at(job, point, number, random) for number in range(kills)]
-    return _run(scenario, job, sent, runs, point, spark)
+    return run(scenario, job, sent, runs, point, spark)
 
 
 def _kill_at(job: ChangingJob, point: str, number: int, random: Random) -> Run:
@@ -177,16 +178,17 @@ def _kill_at(job: ChangingJob, point: str, number: int, random: Random) -> Run:
     return partial(Command, job.folder, job.document(), program), _wait_until_dead
 
 
-def _wait_until_dead(command: Command) -> None:
+def _wait_until_dead(command: Command) -> int:
     code = command.ended(_SECONDS)
     assert code == -signal.SIGKILL, (code, command.end_of_log())
+    return 1
 
 
-#: How a command is started, and what waits until it is dead.
-Run = tuple[Callable[[], Command], Callable[[Command], None]]
+#: How a command is started, and what returns once it is dead, with the number of faults.
+Run = tuple[Callable[[], Command], Callable[[Command], int]]
 
 
-def _run(
+def run(
     scenario: Scenario,
     job: ChangingJob,
     sent: Workload,
@@ -194,6 +196,8 @@ def _run(
     fault: str,
     spark: SparkSession | None,
 ) -> Score:
+    """Run the job to the end of the input while rules change, disturbed by ``runs``, and compare.
+    ``spark``: of the undisturbed job; ``None`` for a session of its own."""
     began = time.monotonic()
     score = Score(fault, ends=[])
     ended = threading.Event()
@@ -201,21 +205,20 @@ def _run(
     command = Command(job.folder, job.document())
     try:
         # A first start refuses what is wrong.
-        _wait(command, lambda: job.records_done() > 0)
+        wait(command, lambda: job.records_done() > 0)
         changes.start()
         command.kill()
-        for start, wait in runs:
+        for start, harm in runs:
             command = start()
             score.starts += 1
-            wait(command)
-            score.faults += 1
+            score.faults += harm(command)
             # Rules change while it is down.
             time.sleep(_CHANGE_EVERY_SECONDS * (score.faults % 4))
         before = job.last_batch()
         command = Command(job.folder, job.document())
         score.starts += 1
         # A start has a batch in any case; a signal before it would meet no handler.
-        _wait(command, lambda: job.last_batch() > before and job.records_done() == sent.records)
+        wait(command, lambda: job.last_batch() > before and job.records_done() == sent.records)
     finally:
         ended.set()
         if changes.ident is not None:
@@ -284,7 +287,8 @@ def _of_rules(found: Content, rules: set[str]) -> Content:
     }
 
 
-def _wait(command: Command, condition: Any) -> None:
+def wait(command: Command, condition: Callable[[], object]) -> None:
+    """Wait until ``condition`` holds; AssertionError when the command ends before."""
     deadline = time.monotonic() + _SECONDS
     while not condition():
         assert command.ended(0) is None, command.end_of_log()

@@ -52,7 +52,7 @@ def test_counters_of_closed_sets_begin_at_0() -> None:
     for result in ("done", "failed"):
         assert value(metrics, "spark_cep_offset_commits_total", result=result) == 0
         assert value(metrics, "spark_cep_batches_total", result=result) == 0
-    for reason in ("new_schema", "kafka_unavailable", "source_process_lost"):
+    for reason in ("new_schema", "kafka_unavailable", "source_process_lost", "executor_lost"):
         assert value(metrics, "spark_cep_query_restarts_total", reason=reason) == 0
     assert b"spark_cep_late_events_total{" not in generate_latest(metrics.registry)
 

@@ -249,8 +249,9 @@ LAST_BATCH = Gauge(
 )
 QUERY_RESTARTS = Counter(
     "spark_cep_query_restarts_total",
-    "Times the query was restarted, by reason: new_schema, kafka_unavailable, source_process_lost.",
-    {"reason": ("new_schema", "kafka_unavailable", "source_process_lost")},
+    "Times the query was restarted, by reason: new_schema, kafka_unavailable, source_process_lost,"
+    " executor_lost.",
+    {"reason": ("new_schema", "kafka_unavailable", "source_process_lost", "executor_lost")},
 )
 
 # State.

@@ -54,6 +54,12 @@ Caused by: {1}
 OF_SOURCE = "PythonStreamingSourceRunner.latestOffset"
 KILLED_BEFORE = SOURCE_LOST.format("Broken pipe", "java.io.IOException: Broken pipe", OF_SOURCE)
 KILLED_WITHIN = SOURCE_LOST.format("", "java.io.EOFException", OF_SOURCE)
+EXECUTOR_LOST = """An exception was raised by the Python Proxy. Return Message: Traceback:
+: org.apache.spark.SparkException: Job aborted due to stage failure: A shuffle map stage with \
+indeterminate output was failed and retried. However, Spark cannot rollback the ResultStage 5 to \
+re-process the input data, and has to fail this job.
+\tat org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages(DAGScheduler.scala:3113)
+"""
 NEW_SCHEMAS = f"NewSchemasError: {NewSchemasError(['7', '9'])}"
 
 
@@ -199,6 +205,16 @@ def test_a_lost_source_process_is_started_again(job: Job) -> None:
     job.batch(0, Counter())
     job.run(KILLED_BEFORE, None)
     assert job.restarts("source_process_lost") == 4
+
+
+def test_a_batch_that_lost_output_with_an_executor_is_repeated(job: Job) -> None:
+    """By another start of the query, a few times without a batch, whatever else is lost."""
+    job.run(EXECUTOR_LOST, KILLED_BEFORE, EXECUTOR_LOST, None)
+    assert job.restarts("executor_lost") == 2
+    with pytest.raises(JobFailedError, match="indeterminate output"):
+        job.run(EXECUTOR_LOST)
+    with pytest.raises(JobFailedError, match="ExecutorLostFailure"):
+        job.run("Job aborted due to stage failure: Task 3 failed 4 times: ExecutorLostFailure")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Keeps a query running until its input ends or the job is told to stop.
 
 A query that ends with an error is started again from its checkpoint where that helps: when a batch
-met schemas that the plan does not know (the batch runs again, nothing of it was written),
-when Kafka did not answer, and when the Python process that plans the input was lost. Any other
-error ends the job. So does the circuit breaker, behind the batch that trips it; rules that trip it
-are paused.
+met schemas that the plan does not know (the batch runs again, nothing of it was written), when
+Kafka did not answer, and when the Python process that plans the input or an executor with output of
+the batch was lost. Any other error ends the job. So does the circuit breaker, behind the batch that
+trips it; rules that trip it are paused.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from spark_cep.observability import metric_names as names
 from spark_cep.observability.logs import bound, logger
 from spark_cep.pipeline.driver.checkpoint.failures import (
     RefusedError,
+    executor_lost,
     failure,
     kafka_unavailable,
     not_started,
@@ -42,9 +43,8 @@ from spark_cep.rules.pauses import Pause
 
 _log = logger(__name__)
 _LOOK_EVERY_SECONDS = 0.25
-#: Starts without a batch after the process that plans the input was lost: as often as Spark starts
-#: a task again.
-_MOST_SOURCES_LOST = 3
+#: Starts without a batch after a process was lost: as often as Spark starts a task again.
+_MOST_PROCESSES_LOST = 3
 
 
 class _KafkaUnavailableTooLongError(Exception):
@@ -82,7 +82,7 @@ class Supervisor:
         self._partly_written = partly_written
         self._checkpoint = str(flow.settings.state.checkpoint)
         self._query: str | None = None
-        self._sources_lost = 0
+        self._processes_lost = 0
 
     def run(self) -> None:
         """Run queries until one ends by itself.
@@ -145,11 +145,7 @@ class Supervisor:
             self._wait_for_kafka(away)
             return
         self._observer.query_ended()
-        lost = None if new else source_process_lost(error)
-        if lost is not None and self._sources_lost < _MOST_SOURCES_LOST:
-            self._sources_lost += 1
-            self._metrics.increment(names.QUERY_RESTARTS, reason="source_process_lost")
-            _log.warning("source_process_lost", reason=lost, attempt=self._sources_lost)
+        if not new and self._process_lost(error):
             return
         if not new:
             self._metrics.increment(names.BATCHES, result="failed")
@@ -163,6 +159,22 @@ class Supervisor:
         self._metrics.increment(names.QUERY_RESTARTS, reason="new_schema")
         _log.info("schemas_learnt", schemas=list(new), unknown=list(unknown))
         self._health.expect_progress(expected=True)
+
+    def _process_lost(self, error: PySparkException) -> bool:
+        """Return whether the query failed because a process was lost, and may be started again."""
+        attempt = self._processes_lost + 1
+        if attempt > _MOST_PROCESSES_LOST:
+            return False
+        if (reason := source_process_lost(error)) is not None:
+            self._metrics.increment(names.QUERY_RESTARTS, reason="source_process_lost")
+            _log.warning("source_process_lost", reason=reason, attempt=attempt)
+        elif (reason := executor_lost(error)) is not None:
+            self._metrics.increment(names.QUERY_RESTARTS, reason="executor_lost")
+            _log.warning("executor_lost", reason=reason, attempt=attempt)
+        else:
+            return False
+        self._processes_lost = attempt
+        return True
 
     def _wait_for_kafka(self, away: SparkCepError) -> None:
         """Return when the query may be started again; raise at the limit."""
@@ -188,7 +200,7 @@ class Supervisor:
         self._flow.rules.done()
         self._flow.rules.drained(report.drained, self._flow.key_groups)
         self._outage.batch_done()
-        self._sources_lost = 0
+        self._processes_lost = 0
         self._time.batch_done(report)
         return report.total(Count.RECORDS), report.total(Count.BYTES)
 

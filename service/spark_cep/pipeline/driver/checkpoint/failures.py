@@ -30,6 +30,11 @@ _SOURCE_LOST: Final = re.compile(
     r"\n\s+at [\w.]+\.PythonStreamingSourceRunner\.",
     re.MULTILINE,
 )
+#: What Spark says when it would have to run finished tasks of a result stage again, because it made
+#: output of the stage before anew and got other bytes (packets tell how long they took).
+_EXECUTOR_LOST: Final = re.compile(
+    r"stage failure: ([^\n]*(?:indeterminate output|cannot rollback)[^\n]*)"
+)
 #: Ours, that tasks and the source of the input raise.
 _OURS: Final = (StateError, TakenOverError, OutputError, ConfigurationError, StartError)
 
@@ -73,6 +78,14 @@ def source_process_lost(error: PySparkException) -> str | None:
     """Java's words, when the query failed because the Python process that plans its input has
     ended; else None."""
     found = _SOURCE_LOST.search(_report(error))
+    return found and found[1].strip()
+
+
+def executor_lost(error: PySparkException) -> str | None:
+    """Spark's words, when the query failed because output of its first stage was lost with an
+    executor while tasks of the second had ended, so that only the whole batch can be repeated; else
+    None."""
+    found = _EXECUTOR_LOST.search(str(error))
     return found and found[1].strip()
 
 
