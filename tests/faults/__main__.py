@@ -178,7 +178,7 @@ def _of_executors(suite: _Suite, kills: int, folder: Path) -> None:
         place = folder / str(partitions)
         with standalone_cluster(place, executors.EXECUTORS) as started:
             given = suite.scenario, suite.sent, started, partitions, kills, suite.random
-            suite.add(executors.killed(*given, None))
+            suite.add(executors.killed(*given))
 
 
 if __name__ == "__main__":

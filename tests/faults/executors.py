@@ -14,8 +14,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from tests.e2e.command import Command
 from tests.e2e.scenario import Scenario
 from tests.faults.rule_changes import ChangingJob, run, wait
@@ -55,7 +53,6 @@ def killed(
     partitions: int,
     kills: int,
     random: Random,
-    spark: SparkSession | None,
 ) -> Score:
     """One run with this many kills of executors, or fewer if the input ends before, and one of the
     driver; and the comparisons."""
@@ -75,7 +72,7 @@ def killed(
 
     started = partial(Command, job.folder, job.document())
     fault = f"{NAME}, {partitions} state partitions"
-    return run(scenario, job, sent, [(started, harm)], fault, spark)
+    return run(scenario, job, sent, [(started, harm)], fault, None)
 
 
 def _wait_for_a_batch(command: Command, job: ClusterJob, cluster: StandaloneCluster) -> None:
