@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
@@ -21,6 +22,8 @@ from supply_chain.java import find_java
 
 _DEPLOY = "org.apache.spark.deploy"
 _REGISTERED = "Successfully registered with master"
+#: Executors of tests live for a short time.
+EXECUTOR_CONF = {"spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 _BACKEND = b"org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
@@ -60,6 +63,14 @@ class StandaloneCluster:
                     number = int(words[words.index("--executor-id") + 1])
                     found.append(Executor(int(entry.name), number, " ".join(words)))
         return sorted(found, key=lambda each: each.number)
+
+    def section(self) -> dict[str, Any]:
+        """The section ``spark`` of a job with an executor on each worker, without ``conf``."""
+        return {
+            "master": self.url,
+            "driver": {"host": HOST},
+            "executors": {"count": len(self.workers), "cores": 1, "memory": "512 MiB"},
+        }
 
     def told(self, path: str = "/") -> str:
         """A page of the master."""

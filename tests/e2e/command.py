@@ -58,9 +58,10 @@ class Command:
         except OSError:
             return 0, ""
 
-    def wait_for(self, condition: Callable[[], Any]) -> None:
-        """Wait until ``condition`` holds; fail with the end of the log when the process ends."""
-        deadline = time.monotonic() + _SECONDS
+    def wait_for(self, condition: Callable[[], Any], seconds: float = _SECONDS) -> None:
+        """Wait until ``condition`` holds; fail with the end of the log when the process ends, or
+        after ``seconds``."""
+        deadline = time.monotonic() + seconds
         while not condition():
             assert self._process.poll() is None, self.end_of_log()
             assert time.monotonic() < deadline, self.end_of_log()

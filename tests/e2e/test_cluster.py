@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -22,7 +22,7 @@ from tests.e2e.scenario import Scenario
 from tests.e2e.stream import Stream, sequence
 from tests.kafka_access import KafkaAccess, Sent
 from tests.secure_broker import PASSWORD, SecureBroker, secure_broker
-from tests.standalone_cluster import StandaloneCluster, standalone_cluster
+from tests.standalone_cluster import EXECUTOR_CONF, StandaloneCluster, standalone_cluster
 
 # Several JVMs start at once.
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -34,6 +34,7 @@ A_BATCH, LATE = 90, 120
 STORE = "marker-store-5e7a"
 TIME = {"allowed_disorder": f"{round(DISORDER)} seconds"}
 STATE = {"state_partitions": 2}
+_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -101,13 +102,6 @@ def _ids(outputs: Outputs) -> dict[str, list[Any]]:
     }
 
 
-def _until(condition: Callable[[], Any], command: Command, seconds: float = 300.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert command.ended(0.2) is None, command.end_of_log()
-        assert time.monotonic() < deadline, command.end_of_log()
-
-
 @pytest.fixture(scope="module")
 def run(
     secure: SecureBroker,
@@ -141,17 +135,17 @@ def run(
     document = _document(scenario, cluster, section, topics)
     port = document["observability"]["metrics_port"]
     with running(folder, document) as command:
-        _until(lambda: _records_read(command) >= half, command)
+        command.wait_for(lambda: _records_read(command) >= half, _SECONDS)
         files.rename(files.with_name("gone"))
         arguments = [executor.arguments for executor in cluster.executors()]
         victim = cluster.executors()[0]
         stream.send(*records[half:])
-        _until(lambda: _records_read(command) >= half + 2 * A_BATCH, command)
+        command.wait_for(lambda: _records_read(command) >= half + 2 * A_BATCH, _SECONDS)
         victim.kill()
-        _until(lambda: _records_read(command) >= len(records), command)
-        _until(lambda: len(cluster.executors()) == 2, command)
+        command.wait_for(lambda: _records_read(command) >= len(records), _SECONDS)
+        command.wait_for(lambda: len(cluster.executors()) == 2, _SECONDS)
         # The clock may still have something to decide.
-        _until(lambda: command.page("/readyz")[0] == 200, command)
+        command.wait_for(lambda: command.page("/readyz")[0] == 200, _SECONDS)
         time.sleep(2)
         metrics = command.page("/metrics")[1]
         assert port
@@ -182,14 +176,12 @@ def _document(
         state={"checkpoint": str(scenario.folder / "on-cluster"), **STATE},
         trigger={"mode": "continuous", "latency": "0 ms"},
         spark={
-            "master": cluster.url,
-            "driver": {"host": "127.0.0.1"},
-            "executors": {"count": 2, "cores": 1, "memory": "512 MiB"},
+            **cluster.section(),
             "conf": {
+                **EXECUTOR_CONF,
                 "spark.driver.memory": "1g",
                 "spark.local.dir": str(scenario.folder / "scratch"),
                 "spark.sql.warehouse.dir": str(scenario.folder / "warehouse"),
-                "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                 "spark.ui.enabled": True,
                 "spark.ui.port": ui,
                 "spark.hadoop.fs.s3a.secret.key": STORE,

@@ -9,17 +9,17 @@ killed, too. What is compared is told in :mod:`tests.faults.rule_changes`.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any
 
 from tests.e2e.command import Command
 from tests.e2e.scenario import Scenario
-from tests.faults.rule_changes import ChangingJob, run, wait
+from tests.faults.rule_changes import SECONDS, ChangingJob, run
 from tests.faults.trial import Score
 from tests.faults.workload import Workload
-from tests.standalone_cluster import StandaloneCluster
+from tests.standalone_cluster import EXECUTOR_CONF, StandaloneCluster
 
 NAME = "executor, rules change"
 EXECUTORS, PARTITIONS = 4, (8, 32)
@@ -28,21 +28,16 @@ _SECONDS_BEFORE_KILL = 4.0
 
 @dataclass
 class ClusterJob(ChangingJob):
-    """A job whose rules change, on the executors of a cluster."""
+    """A job whose rules change, on the executors of a cluster; ``spark`` are its settings of that
+    section."""
 
-    master: str = ""
+    spark: dict[str, Any] = field(default_factory=dict)
 
     def document(self, **sections: dict[str, Any]) -> dict[str, Any]:
         """Its settings; ``sections`` take the place of some."""
         document = super().document(**sections)
-        document["spark"] |= {
-            "master": self.master,
-            "driver": {"host": "127.0.0.1"},
-            "executors": {"count": EXECUTORS, "cores": 1, "memory": "512 MiB"},
-        }
-        document["spark"]["conf"] |= {
-            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        }
+        document["spark"] |= self.spark
+        document["spark"]["conf"] |= EXECUTOR_CONF
         return document
 
 
@@ -57,7 +52,7 @@ def killed(
     """One run with this many kills of executors, or fewer if the input ends before, and one of the
     driver; and the comparisons."""
     name = f"executors-{partitions}-{random.randrange(10**6)}"
-    job = ClusterJob(scenario, name, state_partitions=partitions, master=cluster.url)
+    job = ClusterJob(scenario, name, state_partitions=partitions, spark=cluster.section())
 
     def harm(command: Command) -> int:
         done = 0
@@ -78,4 +73,6 @@ def killed(
 def _wait_for_a_batch(command: Command, job: ClusterJob, cluster: StandaloneCluster) -> None:
     """Wait until another batch is done, and all executors run."""
     before = job.last_batch()
-    wait(command, lambda: job.last_batch() > before and len(cluster.executors()) == EXECUTORS)
+    command.wait_for(
+        lambda: job.last_batch() > before and len(cluster.executors()) == EXECUTORS, SECONDS
+    )

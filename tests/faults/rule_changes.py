@@ -42,7 +42,7 @@ from tests.faults import kill_points, workload
 from tests.faults.trial import Job, Score
 from tests.faults.workload import Comparison, Content, Workload, content, whole
 
-_SECONDS = 300.0
+SECONDS = 300.0
 _CHANGE_EVERY_SECONDS = 0.3
 _NAMES = 3
 _SQL = """SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
@@ -146,7 +146,7 @@ def killed(
     def kill(command: Command) -> int:
         size = job.records_done()
         wanted = random.choice([0, 1, 1, 1])
-        wait(command, lambda: job.records_done() >= size + wanted)
+        command.wait_for(lambda: job.records_done() >= size + wanted, SECONDS)
         time.sleep(random.uniform(0, 4))
         command.kill()
         return 1
@@ -179,7 +179,7 @@ def _kill_at(job: ChangingJob, point: str, number: int, random: Random) -> Run:
 
 
 def _wait_until_dead(command: Command) -> int:
-    code = command.ended(_SECONDS)
+    code = command.ended(SECONDS)
     assert code == -signal.SIGKILL, (code, command.end_of_log())
     return 1
 
@@ -205,7 +205,7 @@ def run(
     command = Command(job.folder, job.document())
     try:
         # A first start refuses what is wrong.
-        wait(command, lambda: job.records_done() > 0)
+        command.wait_for(lambda: job.records_done() > 0, SECONDS)
         changes.start()
         command.kill()
         for start, harm in runs:
@@ -218,7 +218,9 @@ def run(
         command = Command(job.folder, job.document())
         score.starts += 1
         # A start has a batch in any case; a signal before it would meet no handler.
-        wait(command, lambda: job.last_batch() > before and job.records_done() == sent.records)
+        command.wait_for(
+            lambda: job.last_batch() > before and job.records_done() == sent.records, SECONDS
+        )
     finally:
         ended.set()
         if changes.ident is not None:
@@ -285,15 +287,6 @@ def _of_rules(found: Content, rules: set[str]) -> Content:
         kind: type(what)({k: n for k, n in what.items() if kind not in kept or k[0] in rules})
         for kind, what in found.items()
     }
-
-
-def wait(command: Command, condition: Callable[[], object]) -> None:
-    """Wait until ``condition`` holds; AssertionError when the command ends before."""
-    deadline = time.monotonic() + _SECONDS
-    while not condition():
-        assert command.ended(0) is None, command.end_of_log()
-        assert time.monotonic() < deadline, command.end_of_log()
-        time.sleep(0.05)
 
 
 def _numbers(folder: Path) -> list[int]:
