@@ -720,7 +720,7 @@ def test_failed_measure() -> None:
     """It is NULL, and that is told; the match is there all the same."""
     matcher = _untyped("MEASURES SUM(n) AS total, LAST(s) AS s PATTERN (A A) DEFINE A AS TRUE")
     found = _found(matcher, [("a", 1), ("b", "much"), ("c", 3), ("d", 4)])
-    total, text = found.output.measures
+    total, text = (each.values for each in found.output.measures)
     assert (total, text) == (Objects([None, 7]), Objects(["b", "d"]))
     ((name, result, error),) = found.output.failures
     assert (name, result) == ("total", 0)

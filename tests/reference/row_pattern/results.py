@@ -92,9 +92,7 @@ def objects(found: RunFindings) -> Iterator[tuple[int, Result]]:
     numbers = (found.labels & (tables.EXCLUDED - 1)).tolist()
     own, at = output.event.tolist(), 0
     current = [0] * len(own) if found.one_row else output.current.tolist()
-    measures = [
-        reader(vector, kind) for vector, kind in zip(output.measures, found.kinds, strict=True)
-    ]
+    measures = [reader(each.values, each.kind) for each in output.measures]
     for number, result in enumerate(found.results):
         first, kind, key = int(result["first"]), int(result["kind"]), int(result["key"])
         begin, length = int(result["labels"]), int(result["length"])

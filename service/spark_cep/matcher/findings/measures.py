@@ -21,6 +21,7 @@ from spark_cep.columns.vectors import (
 from spark_cep.compiler.plan import Plan
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.matcher.batch.events import EventTable, SlotType
+from spark_cep.matcher.findings.aggregates import aggregate_column
 from spark_cep.matcher.findings.chains import Chains, SomeEvents
 from spark_cep.matcher.findings.named_values import Measured
 from spark_cep.pattern.expressions import (
@@ -172,9 +173,13 @@ def _picked(taken: _TakenEvents, step: int | None, look_back: LookBack, slot: in
 
 def _aggregated(
     taken: _TakenEvents, step: int | None, look_back: LookBack, slot: int
-) -> Callable[[int], Any]:
+) -> Measured | Callable[[int], Any]:
+    of_step = taken.of_step(step)
+    found = aggregate_column(look_back.function, *taken.column(slot), of_step)
+    if found is not None:
+        return Measured("", *found)
     values = taken.values(step, slot)
-    _, first, end = taken.of_step(step)
+    _, first, end = of_step
     return lambda row: aggregate(look_back, values[first[row] : end[row]])
 
 

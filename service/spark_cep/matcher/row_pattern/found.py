@@ -22,6 +22,7 @@ from spark_cep.columns.vectors import (
 )
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType
+from spark_cep.matcher.findings.aggregates import aggregate_column
 from spark_cep.matcher.findings.chains import Chains
 from spark_cep.matcher.findings.named_values import Measured
 from spark_cep.matcher.row_pattern.failures import MeasureFailure, SkipFault
@@ -71,13 +72,13 @@ _FAULTS = {
 
 class OutputColumns(NamedTuple):
     """Rows of the result: for each the number of its result, its place in the match, the place of
-    the event, and a vector for each measure; and what could not be computed, of those and of what
-    SELECT computes of them."""
+    the event, and the measures; and what could not be computed, of those and of what SELECT
+    computes of them."""
 
     result: I64
     current: I64
     event: I64
-    measures: tuple[Vector, ...]
+    measures: tuple[Measured, ...]
     failures: list[MeasureFailure]
 
 
@@ -163,7 +164,8 @@ class RunFindings:
     def _source(self, source: ColumnPath | int) -> tuple[Vector, SqlType | None]:
         """The values, and their type, of a measure or a column, for all output rows."""
         if isinstance(source, int):
-            return self.output.measures[source], self.kinds[source]
+            _, values, kind = self.output.measures[source]
+            return values, kind
         place = self._place(source)
         column = self.events.vectors(self.compiled.slots)[place].take(self.output.event)
         return column, self.compiled.slots[place].kind
@@ -230,18 +232,6 @@ class RunFindings:
 
         return event
 
-    @cached_property
-    def kinds(self) -> list[SqlType | None]:
-        """The types of measures, as their vectors have them."""
-        kinds: list[SqlType | None] = []
-        for measure in self.compiled.plan.query.measures:
-            node = measure.expression.node
-            kind: SqlType | None = measure.type
-            if isinstance(node, RowReference) and isinstance(node.value, ColumnAt):
-                kind = self.compiled.slots[self._place(node.value.path)].kind
-            kinds.append(kind)
-        return kinds
-
     def _place(self, path: ColumnPath) -> int:
         return self.compiled.plan.columns.index(path)
 
@@ -272,14 +262,15 @@ class RunFindings:
     def _rows_by_key(self) -> dict[int, KeyRows]:
         return {}
 
-    def _measure(self, number: int, failures: list[MeasureFailure]) -> Vector:
+    def _measure(self, number: int, failures: list[MeasureFailure]) -> Measured:
         """One measure of all output rows."""
         measure = self.compiled.plan.query.measures[number]
         node = measure.expression.node
         if isinstance(node, RowReference):
-            found = self._vector(node.value)
+            found = self._vector(node.value, measure.type)
             if found is not None:
-                return self._of_matches(found)
+                values_of_matches, kind = found
+                return Measured(measure.name, self._of_matches(values_of_matches), kind)
         compute = self.compiled.measures[number]
         result_of, current = self._output_rows
         values: list[Any] = []
@@ -295,42 +286,52 @@ class RunFindings:
                 except Exception as error:  # noqa: BLE001  a rule's fault must not stop the job
                     failures.append(MeasureFailure(measure.name, result, repr(error)))
             values.append(value)
-        return Objects(values)
+        return Measured(measure.name, Objects(values), measure.type)
 
     def _of_matches(self, column: Vector) -> Vector:
         """Return the column with NULL for unmatched rows."""
         result_of, _ = self._output_rows
         return with_nulls(column, self.results["kind"][result_of] != tables.MATCH)
 
-    def _vector(self, value: RowValue) -> Vector | None:
-        """A value of all output rows; ``None`` where that takes Python."""
+    def _vector(
+        self, value: RowValue, kind: SqlType | None
+    ) -> tuple[Vector, SqlType | None] | None:
+        """A value of all output rows, which is of type ``kind``, and the type that the vector has;
+        ``None`` where that takes Python."""
         result_of, current = self._output_rows
         count = len(result_of)
         match value:
             case MatchNumber():
-                return Numbers(self.results["number"][result_of], np.zeros(count, bool))
+                return Numbers(self.results["number"][result_of], np.zeros(count, bool)), kind
             case RowAggregate(function="COUNT", arguments=(), variables=variables, final=final):
                 counts = np.zeros(count, np.int64)
                 inside = self._inside(variables)
                 count_rows(self.results, self.labels, result_of, current, inside, final, counts)
-                return Numbers(counts, np.zeros(count, bool))
+                return Numbers(counts, np.zeros(count, bool)), kind
             case RowAggregate(arguments=(Expression(node=Column(path=path)),)) if self.one_row:
-                return self._aggregates(value, self._place(path))
+                return self._aggregates(value, self._place(path), kind)
             case ClassifierAt(position=RowPosition() as position):
-                return self._classifier(position)
+                return self._classifier(position), kind
             case ColumnAt(position=position, path=path):
-                return self._column(position, self._place(path))
+                place = self._place(path)
+                return self._column(position, place), self.compiled.slots[place].kind
         return None
 
-    def _aggregates(self, value: RowAggregate, column: int) -> Vector | None:
+    def _aggregates(
+        self, value: RowAggregate, slot: int, kind: SqlType | None
+    ) -> tuple[Vector, SqlType | None] | None:
         """An aggregate of a column over each match's rows; a match is one row, its last. ``None``
         where one of them cannot be computed, which is told of match by match."""
         chains = self.chains(self._output_rows[0])
         # What stands for an empty match is of no variable.
         mine = np.append(self._inside(value.variables), 0)[chains.steps] > 0
-        events, first, end = chains.some(mine)
-        kind = self.compiled.slots[column].kind
-        values = values_at(self.events.vectors(self.compiled.slots)[column], kind, events)
+        events, first, end = taken = chains.some(mine)
+        slots = self.compiled.slots
+        column, kind_of_column = self.events.vectors(slots)[slot], slots[slot].kind
+        compiled = aggregate_column(value.function, column, kind_of_column, taken)
+        if compiled is not None:
+            return compiled
+        values = values_at(column, kind_of_column, events)
         function, found = ROW_AGGREGATES[value.function], list[Any]()
         try:
             for begin, behind in zip(first.tolist(), end.tolist(), strict=True):
@@ -341,7 +342,7 @@ class RunFindings:
                 found.append(accumulator.result())
         except Exception:  # noqa: BLE001  a rule's fault must not stop the job
             return None
-        return Objects(found)
+        return Objects(found), kind
 
     def _inside(self, variables: tuple[str, ...]) -> tables.Flags:
         names = self.compiled.plan.query.variables

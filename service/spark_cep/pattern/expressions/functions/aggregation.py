@@ -101,9 +101,7 @@ def aggregate(look_back: LookBack, values: Sequence[Any]) -> Any:
     if function == "COUNT" and look_back.argument is None:
         return len(values)
     found = AGGREGATES[function].start()
-    for value in values:
-        if value is not None:
-            found.add(value)
+    found.extend([value for value in values if value is not None])
     return found.result()[: look_back.limit] if function == "COLLECT" else found.result()
 
 
