@@ -250,6 +250,7 @@ class StepLoopRun:
             tallies=out.tallies.copy(),
         )
         control["matches"] = control["timeouts"] = control["failures"] = 0
+        control["first_match"] = control["first_timeout"] = control["first_failure"] = 0
         out.tallies[:] = 0
         return findings
 

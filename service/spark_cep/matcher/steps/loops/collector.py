@@ -12,17 +12,19 @@ from spark_cep.columns.compilation import compiled
 
 
 @compiled
-def collect(nodes, partials, finished, matches, timeouts, failures, control):
+def collect(tables, control):
     """Free the open instance's nodes that nothing points to any more."""
+    nodes, partials, finished = tables.nodes, tables.partials, tables.finished
+    matches, timeouts, failures = tables.matches, tables.timeouts, tables.failures
     base, end = control.first_node, control.nodes
     control.collections += 1
     control.serial += 1
     serial = control.serial
-    mark_all(partials, control.partials, base, serial, nodes)
-    mark_all(finished, control.finished, base, serial, nodes)
-    mark_all(matches, control.matches, base, serial, nodes)
-    mark_all(timeouts, control.timeouts, base, serial, nodes)
-    mark_all(failures, control.failures, base, serial, nodes)
+    mark_all(partials, 0, control.partials, base, serial, nodes)
+    mark_all(finished, 0, control.finished, base, serial, nodes)
+    mark_all(matches, control.first_match, control.matches, base, serial, nodes)
+    mark_all(timeouts, control.first_timeout, control.timeouts, base, serial, nodes)
+    mark_all(failures, control.first_failure, control.failures, base, serial, nodes)
     mark_before(base, end, serial, nodes)
     place = base
     for row in range(base, end):
@@ -31,17 +33,17 @@ def collect(nodes, partials, finished, matches, timeouts, failures, control):
             place += 1
     control.nodes = place
     control.live_nodes = place - base
-    move_all(partials, control.partials, base, nodes)
-    move_all(finished, control.finished, base, nodes)
-    move_all(matches, control.matches, base, nodes)
-    move_all(timeouts, control.timeouts, base, nodes)
-    move_all(failures, control.failures, base, nodes)
+    move_all(partials, 0, control.partials, base, nodes)
+    move_all(finished, 0, control.finished, base, nodes)
+    move_all(matches, control.first_match, control.matches, base, nodes)
+    move_all(timeouts, control.first_timeout, control.timeouts, base, nodes)
+    move_all(failures, control.first_failure, control.failures, base, nodes)
 
 
 @compiled
-def mark_all(table, count, base, serial, nodes):
-    """Mark the nodes from ``base`` on that the table's first rows end with."""
-    for place in range(count):
+def mark_all(table, first, end, base, serial, nodes):
+    """Mark the nodes from ``base`` on that some rows of the table end with."""
+    for place in range(first, end):
         if table[place].last >= base:
             nodes[table[place].last].mark = serial
 
@@ -55,9 +57,9 @@ def mark_before(base, end, serial, nodes):
 
 
 @compiled
-def move_all(table, count, base, nodes):
-    """Let the table's first rows follow the nodes that were put elsewhere."""
-    for place in range(count):
+def move_all(table, first, end, base, nodes):
+    """Let some rows of the table follow the nodes that were put elsewhere."""
+    for place in range(first, end):
         table[place].last = _moved(table[place].last, base, nodes)
 
 
@@ -109,8 +111,8 @@ def take_up(held, nodes):
 def mark_held(nodes, count, partials, finished, serial):
     """Mark those of so many nodes that partial and finished matches stand on; returns how many they
     are."""
-    mark_all(partials, len(partials), 0, serial, nodes)
-    mark_all(finished, len(finished), 0, serial, nodes)
+    mark_all(partials, 0, len(partials), 0, serial, nodes)
+    mark_all(finished, 0, len(finished), 0, serial, nodes)
     mark_before(0, count, serial, nodes)
     held = 0
     for row in range(count):
@@ -130,5 +132,5 @@ def put_away(nodes, partials, finished, serial, held):
         held[place].matched = nodes[row].matched
         nodes[row].child = place
         row += 1
-    move_all(partials, len(partials), 0, nodes)
-    move_all(finished, len(finished), 0, nodes)
+    move_all(partials, 0, len(partials), 0, nodes)
+    move_all(finished, 0, len(finished), 0, nodes)

@@ -25,6 +25,8 @@ from spark_cep.matcher.steps.loops.limit_loop import limit_work
 from spark_cep.matcher.steps.loops.release_loop import advance
 
 DONE, GROW, DRAIN, RESOLVE = range(4)
+#: Instances with so many nodes are not worth a collection when they are done.
+_FEW_NODES = 64
 
 
 @compiled
@@ -102,10 +104,7 @@ def _has_room(rule, plans, tables, control):
         control.nodes + (control.partials + 1) * control.most_moves > len(tables.nodes)
         and control.nodes - control.first_node > 2 * control.live_nodes + 1024
     ):
-        collect(
-            tables.nodes, tables.partials, tables.finished, tables.matches, tables.timeouts,
-            tables.failures, control,
-        )  # fmt: skip
+        collect(tables, control)
     if rule.accumulators:
         moving = (control.partials + 1) * control.most_moves
         if not has_room(moving, moving, rule, tables, control):
@@ -149,12 +148,18 @@ def _open(instance, work, tables, control):
     control.position = instance.first_event
     control.first_node = control.nodes
     control.live_nodes = 0
+    control.first_match = control.matches
+    control.first_timeout = control.timeouts
+    control.first_failure = control.failures
     control.overworked = 0
     control.open = 1
 
 
 @compiled
 def _close(instance, tables, control):
+    # The nodes of the next instance stand in the same place: it is in the processor's cache.
+    if control.nodes - control.first_node > _FEW_NODES:
+        collect(tables, control)
     for row in range(control.partials):
         tables.kept_partials[control.kept_partials] = tables.partials[row]
         control.kept_partials += 1

@@ -81,6 +81,7 @@ CONTROL = record(
             "instance", "position", "watermark", "drain_at", "most_moves",
             "open", "deadline", "quiet", "paused", "limited", "events_bound", "pruned",
             "serial", "first_node", "live_nodes", "collections",
+            "first_match", "first_timeout", "first_failure",
             "nodes", "partials", "following", "finished", "matches", "timeouts", "failures",
             "kept_partials", "kept_finished",
             "need_nodes", "need_partials", "need_finished", "need_matches", "need_timeouts",
