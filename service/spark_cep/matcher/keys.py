@@ -3,13 +3,14 @@ is remembered of each key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from spark_cep.columns.compilation import I64
+from spark_cep.columns.rows import numbers_in, places_among, sorted_rows
 from spark_cep.columns.texts import with_more
 from spark_cep.columns.vectors import Bytes, no_numbers, no_texts
 from spark_cep.compiler.record_types import RecordTypes
@@ -103,13 +104,13 @@ class KeysMatcher:
         in_sql = yield from self._row_patterns.run(state.row_patterns, fresh, watermark, names)
         state.held, state.row_patterns = held, in_sql
         # Keys of which nothing is remembered lose their number.
-        kept = _named([each.events for each in state.remembered], len(known))
-        used = _named([each.instances["key"] for each in state.remembered], len(keys))
+        kept = numbers_in([each.events for each in state.remembered], len(known))
+        used = numbers_in([each.instances["key"] for each in state.remembered], len(keys))
         state.keys = keys.take(used).compacted()
         state.events = known if len(kept) == len(known) else known.take(kept)
         event_key = np.concatenate([state.event_key, key])[kept]
         state.event_key = np.searchsorted(used, event_key)
-        key_number, event_number = _numbers(used, len(keys)), _numbers(kept, len(known))
+        key_number, event_number = places_among(used, len(keys)), places_among(kept, len(known))
         for each in state.remembered:
             each.renumber(key_number, event_number)
 
@@ -117,22 +118,6 @@ class KeysMatcher:
         """The partial matches, key by key; behind them those of rules in SQL."""
         yield from self._steps.live(state.held, state.events, state.keys, names)
         yield from self._row_patterns.live(state.row_patterns, state.events, state.keys, names)
-
-
-def _named(numbers: Iterable[I64], count: int) -> I64:
-    """Those of so many numbers that occur. A sort would take longer than all else with events that
-    partial matches hold very often."""
-    occurs = np.zeros(count, bool)
-    for each in numbers:
-        occurs[each] = True
-    return np.flatnonzero(occurs)
-
-
-def _numbers(used: I64, count: int) -> I64:
-    """The place of each number among those that are ``used``; any for others."""
-    places = np.zeros(count, np.int64)
-    places[used] = np.arange(len(used))
-    return places
 
 
 def rule_states(
@@ -150,5 +135,5 @@ def in_order(events: EventTable, key: I64, names: Names) -> I64:
     topic = events.topic
     if len(names.topics) > 1:
         topic = np.argsort(np.argsort(np.array(names.topics)))[topic].astype(np.int32)
-    fine = () if events.micros is None else (events.micros,)
-    return np.lexsort((events.offset, events.partition, topic, *fine, events.time, key))
+    by_key = [key, events.time, *([] if events.micros is None else [events.micros])]
+    return sorted_rows(by_key, [topic, events.partition, events.offset])

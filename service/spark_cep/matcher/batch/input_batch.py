@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spark_cep.columns.compilation import I64
+from spark_cep.columns.rows import numbers_in, places_among
 from spark_cep.columns.texts import with_more
 from spark_cep.columns.vectors import Bytes, no_numbers, no_texts, texts_of
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, together
@@ -59,13 +60,14 @@ class InputBatch:
 
     def take(self, rows: I64) -> InputBatch:
         """The events of these rows, with the keys and masks that they use."""
-        keys, key = np.unique(self.key[rows], return_inverse=True)
-        masks, mask = np.unique(self.mask[rows], return_inverse=True)
+        key, mask = self.key[rows], self.mask[rows]
+        keys = numbers_in([key], len(self.keys))
+        masks = numbers_in([mask], len(self.masks))
         return InputBatch(
             self.keys.take(keys),
             [self.masks[number] for number in masks.tolist()],
-            key,
-            mask,
+            places_among(keys, len(self.keys))[key],
+            places_among(masks, len(self.masks))[mask],
             self.events.take(rows),
         )
 
