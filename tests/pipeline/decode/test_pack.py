@@ -27,6 +27,7 @@ from spark_cep.pipeline.decode.pack import _BYTES_WAITING, Packer
 from spark_cep.pipeline.decode.tallies import Tally
 from spark_cep.pipeline.tasks.pack_batch import rows_of_task
 from spark_cep.pipeline.wire.event_packets import (
+    TOPIC,
     TYPE_COLUMN,
     PackedPartitioning,
     rows_of,
@@ -100,7 +101,7 @@ def rows(sizes: Sequence[int], fault: Fault = Fault.NONE) -> pa.RecordBatch:
         "key_0": pa.array([None if missing else "k"] * count, pa.string()),
         "group_0": pa.array([None if missing else n % GROUPS for n in range(count)], pa.int32()),
         "time": pa.array(range(count), pa.int64()),
-        "topic": pa.array(["t"] * count),
+        "topic": pa.array(["t"] * count, TOPIC),
         "partition": pa.array([0] * count, pa.int32()),
         "offset": pa.array(range(count), pa.int64()),
         TYPE_COLUMN: pa.array([0] * count, pa.int32()),

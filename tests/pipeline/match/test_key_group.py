@@ -10,7 +10,7 @@ import json
 import zlib
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import permutations
 from types import SimpleNamespace
@@ -34,6 +34,7 @@ from spark_cep.packing import pack, sealed, unpack
 from spark_cep.pattern.document.loading import load_rules
 from spark_cep.pattern.tree import Contiguity, Rule, Step, Times, Within
 from spark_cep.pattern.types import BIGINT, STRING, RecordType
+from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.partitioning_batch import MOST_MEANINGS, PartitioningBatch
@@ -43,14 +44,14 @@ from spark_cep.pipeline.state.entries import CHANGES, base_name
 from spark_cep.pipeline.state.stored_group import StoredGroup
 from spark_cep.pipeline.wire.event_packets import (
     MICROS_COLUMN,
+    TOPIC,
     TYPE_COLUMN,
     WORD_BITS,
     PackedPartitioning,
     packet_of,
-    rows_of,
     word,
 )
-from spark_cep.pipeline.wire.packets import Unkeyed
+from spark_cep.pipeline.wire.packets import PacketKind, Unkeyed, UnkeyedEvents
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
 from tests.reference.local import EventReader, LocalJob, Record
@@ -130,8 +131,8 @@ class Store:
         group.clock.read([("t", 0, slowest), ("t", 1, self.newest)])
         self.loaded.clear()
         self.stored.clear()
-        packets = list(self.packets(records))
-        run = group.run(packets, self.unkeyed(records), self._load, self._store)
+        batch = self.batch(records)
+        run = group.run(batch, self._load, self._store)
         for outputs in run:
             self.outputs.add(outputs.as_objects())
         self.group, self.watermark = pack(group.packed()), watermark
@@ -176,9 +177,12 @@ class Store:
             if any(map(_missing_key(record), self.plan.partitionings, self._readers))
         ]
 
-    def packets(self, records: list[Record]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batch(self, records: list[Record]) -> BatchInput:
         """The events that rules want, by partitioning; an uneven cut in two each."""
-        seen = {Coordinates(*event[:3]) for event in self.unkeyed(records)}
+        batch, unkeyed = BatchInput(), self.unkeyed(records)
+        if unkeyed:
+            batch.take(PacketKind.UNKEYED, UnkeyedEvents(tuple(unkeyed)).encode())
+        seen = {Coordinates(*event[:3]) for event in unkeyed}
         for number, (part, reader) in enumerate(
             zip(self.plan.partitionings, self._readers, strict=True)
         ):
@@ -206,14 +210,15 @@ class Store:
                 seen.add(record.at)
             for cut in (rows[::3], [row for n, row in enumerate(rows) if n % 3]):
                 if cut:
-                    yield number, rows_of(packet_of(self._batch(number, cut)))
+                    batch.take(PacketKind.EVENTS + number, packet_of(self._batch(number, cut)))
+        return batch
 
     def _batch(self, number: int, rows: list[dict[str, Any]]) -> pa.RecordBatch:
         part = self.plan.partitionings[number]
         shape = PackedPartitioning.of(number, part, micros=True)
         kinds: dict[str, pa.DataType] = {
             f"key_{number}": pa.string(), "time": pa.int64(), MICROS_COLUMN: pa.int16(),
-            "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(),
+            "topic": TOPIC, "partition": pa.int32(), "offset": pa.int64(),
             TYPE_COLUMN: pa.int32(), "record_key": pa.binary(), "value": pa.binary(),
             "headers": pa.string(), "first": pa.bool_(),
         }  # fmt: skip

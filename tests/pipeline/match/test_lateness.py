@@ -30,13 +30,13 @@ from spark_cep.packing import pack, unpack
 from spark_cep.pipeline.decode.decoder import Decoded
 from spark_cep.pipeline.decode.pack import Packer
 from spark_cep.pipeline.decode.tallies import tallies
+from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.key_group import KeyGroup
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING, Policy
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.tasks.pack_batch import rows_of_task
-from spark_cep.pipeline.wire.event_packets import TYPE_COLUMN, PackedPartitioning, rows_of, word
-from spark_cep.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, UnkeyedEvents
+from spark_cep.pipeline.wire.event_packets import TOPIC, TYPE_COLUMN, PackedPartitioning, word
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from tests.matcher.runs import TYPES
 from tests.pipeline.match.test_key_group import (
@@ -142,15 +142,11 @@ class Groups:
     def _run(self, number: int, packets: list[tuple[int, bytes]]) -> None:
         stored = unpack(self._values[number]) if number in self._values else None
         group = KeyGroup(number, PLAN, self._options, self._matchers, stored=stored)
-        events: list[tuple[int, pa.RecordBatch]] = []
-        unkeyed: list[Unkeyed] = []
+        batch = BatchInput()
         for kind, packet in packets:
-            if kind >= PacketKind.EVENTS:
-                events.append((kind - PacketKind.EVENTS, rows_of(packet)))
-            elif kind == PacketKind.EVENT_TIMES:
-                group.clock.read(EventTimes.decode(packet).partitions)
-            elif kind == PacketKind.UNKEYED:
-                unkeyed += UnkeyedEvents.decode(packet).events
+            batch.take(kind, packet)
+        for times in batch.times:
+            group.clock.read(times.partitions)
         slots = self._slots[number]
 
         def load(names: Sequence[str]) -> list[bytes | None]:
@@ -159,7 +155,7 @@ class Groups:
         def store(name: str, value: bytes | None) -> None:
             slots.pop(name) if value is None else slots.update({name: value})
 
-        for outputs in group.run(events, unkeyed, load, store):
+        for outputs in group.run(batch, load, store):
             self.outputs.add(outputs.as_objects())
         for event in group.late_events():
             assert event.record_value == b"v"
@@ -226,7 +222,7 @@ class Groups:
 
 def _schema() -> pa.Schema:
     kinds: dict[str, pa.DataType] = {
-        "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "time": pa.int64(),
+        "topic": TOPIC, "partition": pa.int32(), "offset": pa.int64(), "time": pa.int64(),
         "kafka_time": pa.int64(), "size": pa.int32(), "fault": pa.int32(), TYPE_COLUMN: pa.int32(),
         "record_key": pa.binary(),
         "value": pa.binary(), "headers": pa.string(),

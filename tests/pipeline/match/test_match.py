@@ -22,7 +22,7 @@ from spark_cep.pipeline.match.match import MatchProcessor
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.pipeline.wire.control import ControlRecord
-from spark_cep.pipeline.wire.event_packets import PackedPartitioning, packet_of
+from spark_cep.pipeline.wire.event_packets import TOPIC, PackedPartitioning, packet_of
 from spark_cep.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
@@ -87,7 +87,7 @@ def events(*named: tuple[str, int]) -> tuple[int, bytes]:
         for name, time in named
     ]  # fmt: skip
     kinds = [
-        pa.string(), pa.int64(), pa.string(), pa.int32(), pa.int64(), pa.int32(), pa.binary(),
+        pa.string(), pa.int64(), TOPIC, pa.int32(), pa.int64(), pa.int32(), pa.binary(),
         pa.binary(), pa.string(), pa.bool_(), pa.int64(),
         *(pa.string() for _ in part.slots),
     ]  # fmt: skip

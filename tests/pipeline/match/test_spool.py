@@ -18,7 +18,10 @@ def numbered(number: int, packet: bytes) -> list[tuple[int, bytes]]:
     return [(number, packet)]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.binary(max_size=50))), st.integers(0, 200))
+@given(
+    st.lists(st.tuples(st.integers(0, 2) | st.integers(0, 2**32 - 1), st.binary(max_size=50))),
+    st.integers(0, 200),
+)
 def test_everything_comes_back(packets: list[tuple[int, bytes]], in_memory: int) -> None:
     """Whatever fits into memory, each time that it is asked for, packets added later included."""
     spool = Spool(numbered, in_memory)
@@ -26,6 +29,7 @@ def test_everything_comes_back(packets: list[tuple[int, bytes]], in_memory: int)
         spool.add(*packet)
         if count % 3 == 0:
             assert sorted(spool) == sorted(packets[:count])
+    assert sorted(spool.items(1)) == sorted(packet for packet in packets if packet[0] == 1)
     assert sorted(spool) == sorted(spool) == sorted(packets)
     spool.close()
     assert list(spool) == []

@@ -21,6 +21,7 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.errors import StateError
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.event_packets import (
+    TOPIC,
     PackedPartitioning,
     late_until,
     packet_of,
@@ -55,7 +56,7 @@ ROWS = pa.RecordBatch.from_pydict(
     {
         "key_1": pa.array(["k", None]),
         "time": pa.array([5, 6], pa.int64()),
-        "topic": pa.array(["t", "t"]),
+        "topic": pa.array(["t", "t"], TOPIC),
         "partition": pa.array([0, 1], pa.int32()),
         "offset": pa.array([7, 8], pa.int64()),
         "event_type": pa.array([0, 0], pa.int32()),

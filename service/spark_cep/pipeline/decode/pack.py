@@ -173,7 +173,9 @@ class Packer:
             columns["first"] = earlier if unkeyed is None else pc.and_(earlier, pc.invert(unkeyed))
             rows = pa.RecordBatch.from_pydict(
                 {"group": groups, **{name: columns[name] for name in part.columns}}
-            ).filter(wanted)
+            )
+            if not pc.all(wanted).as_py():
+                rows = rows.filter(wanted)
             first = pc.and_(earlier, pc.invert(wanted))
             if rows.num_rows:
                 fresh = pc.and_(earlier, wanted)
@@ -221,6 +223,10 @@ class Packer:
         self._bytes_waiting -= sum(rows.nbytes for rows in waiting)
         table = pa.Table.from_batches(waiting).combine_chunks()
         table = table.take(pc.sort_indices(table, sort_keys=[("group", "ascending")]))
+        for name in _OF_ORIGINAL:
+            if table.column(name).null_count == len(table):
+                place = table.schema.get_field_index(name)
+                table = table.set_column(place, name, pa.nulls(len(table)))
         groups = table.column("group").to_numpy()
         rows = table.drop_columns(["group"]).combine_chunks().to_batches()[0]
         if self._late_until is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import pyarrow as pa
@@ -16,8 +16,8 @@ from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.columns.compilation import I64
 from spark_cep.errors import StateError
 from spark_cep.model import Coordinates, DeadLetter, LateEvent
+from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.wire.event_packets import late_until, sizes_of
-from spark_cep.pipeline.wire.packets import Unkeyed
 
 #: What an event takes beside its values.
 _BYTES_PER_EVENT = 64
@@ -29,18 +29,12 @@ _OF_LATE = ["topic", "partition", "offset", "time", "record_key", "value", "head
 
 
 class BatchEvents:
-    """The events of a batch. ``packets`` (number of the partitioning, and rows) and ``unkeyed`` are
-    read more than once; ``watermark``: that before the batch, which late events had passed;
-    ``keep``: by partitioning, whether its rules emit original records."""
+    """The events of a batch, which are read more than once. ``watermark``: that before the batch,
+    which late events had passed; ``keep``: by partitioning, whether its rules emit original
+    records."""
 
-    def __init__(
-        self,
-        packets: Iterable[tuple[int, pa.RecordBatch]],
-        unkeyed: Iterable[Unkeyed],
-        watermark: int,
-        keep: Sequence[bool],
-    ) -> None:
-        self._packets, self._unkeyed = packets, unkeyed
+    def __init__(self, batch: BatchInput, watermark: int, keep: Sequence[bool]) -> None:
+        self._packets, self._unkeyed = batch.events, batch.unkeyed
         self._watermark = watermark
         self._keep = keep
         #: How many late events there were, by topic.
@@ -73,9 +67,7 @@ class BatchEvents:
     def timely(self, number: int, after: int, until: int) -> pa.RecordBatch | None:
         """The events of a slice of time, as one table of rows; ``None`` when there are none."""
         kept = []
-        for partitioning, rows in self._packets:
-            if partitioning != number:
-                continue
+        for _, rows in self._packets.items(number):
             time = rows.column("time").to_numpy()
             here = (time > after) & (time <= until)
             if here.any():
@@ -85,8 +77,9 @@ class BatchEvents:
             return None
         if len(kept) == 1:
             return kept[0]
-        (together,) = pa.Table.from_batches(kept).combine_chunks().to_batches()
-        return together
+        tables = [pa.Table.from_batches([rows]) for rows in kept]
+        together = pa.concat_tables(tables, promote_options="default")
+        return together.combine_chunks().to_batches()[0]
 
     def _count_late(self, rows: pa.RecordBatch) -> None:
         for topic in pc.value_counts(_once(rows).column("topic")).to_pylist():

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.representation import Representation, representation
-from spark_cep.columns.vectors import Flags, Numbers, Objects, Vector
+from spark_cep.columns.vectors import Bytes, Flags, Numbers, Objects, Vector
 from spark_cep.matcher.batch.events import EventTable, Names, SlotType, micros_or_none
 from spark_cep.matcher.batch.input_batch import InputBatch
 from spark_cep.matcher.keys import KeysMatcher
@@ -45,8 +45,8 @@ def input_batch(
         without_key = np.array([*map(partitioning.has_null, keys.to_pylist())], bool)[key]
         mask = np.where(without_key, mask + len(masks), mask)
         masks += [each | unseen for each in masks]
-    topics, topic = _encoded(rows.column("topic"))
-    topic_numbers = np.array([names.topic(name) for name in topics], np.int32)
+    topic = rows.column("topic")
+    topics = np.array([names.topic(name) for name in topic.dictionary.to_pylist()], np.int32)
     types, kind = _distinct(rows.column(TYPE_COLUMN).to_numpy())
     type_numbers = np.array([names.type(type_names[n]) for n in types], np.int32)
     columns = [
@@ -55,12 +55,12 @@ def input_batch(
     ]
     events = EventTable(
         time=rows.column("time").to_numpy(),
-        topic=topic_numbers[topic],
+        topic=topics[topic.indices.to_numpy()],
         partition=rows.column("partition").to_numpy().astype(np.int32),
         offset=rows.column("offset").to_numpy(),
         type=type_numbers[kind],
         columns=columns or None,
-        payload=bytes_of(rows.column("value")) if partitioning.keeps_payload else None,
+        payload=_payload(rows.column("value")) if partitioning.keeps_payload else None,
         micros=_micros(rows),
     )
     return InputBatch(bytes_of(keys), masks, key, mask, events)
@@ -82,6 +82,10 @@ def vector_of(column: pa.Array, slot: SlotType) -> Vector:
     if pa.types.is_binary(column.type):
         values = [None if value is None else unpack(value) for value in values]
     return Objects(values)
+
+
+def _payload(column: pa.Array) -> Bytes:
+    return bytes_of(column.cast(pa.binary()) if pa.types.is_null(column.type) else column)
 
 
 def _nulls(column: pa.Array) -> Flags:

@@ -72,7 +72,7 @@ class GroupMatcher:
 
     def run(self, group: KeyGroup, batch: BatchInput) -> Iterator[Outputs]:
         """Apply the batch; what is found, in pieces of bounded size."""
-        yield from group.run(batch.events, batch.unkeyed, self.load, self._store)
+        yield from group.run(batch, self.load, self._store)
 
     def end(self, group: KeyGroup, offsets: str) -> None:
         """Write what is left, and the group's value. ``offsets``: digest of the batch."""

@@ -4,10 +4,8 @@ other (:mod:`~spark_cep.pipeline.match.partitioning_batch`)."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-import pyarrow as pa
 
 from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import no_texts
@@ -19,6 +17,7 @@ from spark_cep.matcher.findings.partial import FOREVER
 from spark_cep.matcher.keys import KeysMatcher, KeysState
 from spark_cep.model import LateEvent
 from spark_cep.pipeline.match.batch_events import BatchEvents
+from spark_cep.pipeline.match.batch_input import BatchInput
 from spark_cep.pipeline.match.draining import DrainingRules
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.partitioning_batch import PORTION, PartitioningBatch, prefix_of
@@ -28,7 +27,6 @@ from spark_cep.pipeline.state.bucket_storage import BucketStorage
 from spark_cep.pipeline.state.entries import Entries, Load, Store
 from spark_cep.pipeline.state.group_format import FORMAT, check_format
 from spark_cep.pipeline.state.known_rules import KnownRules
-from spark_cep.pipeline.wire.packets import Unkeyed
 
 
 class KeyGroup:
@@ -49,7 +47,7 @@ class KeyGroup:
         self.clock = Clock(options.policy, options.allowed_disorder_ms)
         if stored is not None:
             self.clock.restore(stored["clock"])
-        self._events = BatchEvents((), (), self.clock.watermark, ())
+        self._events = BatchEvents(BatchInput(), self.clock.watermark, ())
         self._reset: PartitioningReset | None = None
         #: Partial matches that end as the clock is set back, by rule id and version.
         self.ended: Counter[tuple[str, int]] = Counter()
@@ -145,20 +143,14 @@ class KeyGroup:
             for portion in self._entries.portions(spread, range(spread.before), PORTION):
                 yield matcher, storage.read(portion, load).take(every, FOREVER)
 
-    def run(
-        self,
-        packets: Iterable[tuple[int, pa.RecordBatch]],
-        unkeyed: Iterable[Unkeyed],
-        load: Load,
-        store: Store,
-    ) -> Iterator[Outputs]:
+    def run(self, batch: BatchInput, load: Load, store: Store) -> Iterator[Outputs]:
         """Apply a batch's events and decide every deadline that the watermark has reached.
 
-        ``packets`` and ``unkeyed`` are read more than once, also by :meth:`late_events`.
+        The events are read more than once, also by :meth:`late_events`.
         """
         before = self.clock.watermark
         keep = tuple(matcher.partitioning.keeps_payload for matcher in self._matchers)
-        events = self._events = BatchEvents(packets, unkeyed, before, keep)
+        events = self._events = BatchEvents(batch, before, keep)
         watermark = self.clock.advance()
         for letter in events.dead_letters():
             yield Outputs(dead_letters=[letter])

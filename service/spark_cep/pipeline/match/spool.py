@@ -8,7 +8,6 @@ in bytes has one slice, and no file.
 from __future__ import annotations
 
 import os
-import struct
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -23,7 +22,6 @@ from spark_cep.matcher.findings.partial import FOREVER
 _IN_MEMORY: Final = 32 << 20
 #: Bytes of events that are taken up together.
 SLICE: Final = 96 << 20
-_HEAD: Final = struct.Struct("<II")
 _T = TypeVar("_T")
 
 
@@ -40,10 +38,12 @@ class Spool(Generic[_T]):
     ) -> None:
         self._read = read
         self._views = views
-        self._viewed: list[list[_T]] = []
+        self._viewed: dict[int, list[_T]] = {}
         self._room = in_memory
         self._held: list[tuple[int, bytes]] = []
         self._file: IO[bytes] | None = None
+        #: Of the packets in the file: number, place and size.
+        self._in_file: list[tuple[int, int, int]] = []
 
     def add(self, number: int, packet: bytes) -> None:
         """Keep a packet."""
@@ -53,37 +53,31 @@ class Spool(Generic[_T]):
             return
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=_scratch())  # noqa: SIM115  closed with the spool
-        self._file.seek(0, os.SEEK_END)
-        self._file.write(_HEAD.pack(number, len(packet)))
+        self._in_file.append((number, self._file.seek(0, os.SEEK_END), len(packet)))
         self._file.write(packet)
 
     def __iter__(self) -> Iterator[_T]:
+        return self.items()
+
+    def items(self, of: int | None = None) -> Iterator[_T]:
+        """The items of the packets with the number ``of``, or of all."""
         for place, (number, packet) in enumerate(self._held):
+            if of not in (None, number):
+                continue
             if not self._views:
                 yield from self._read(number, packet)
                 continue
-            if place == len(self._viewed):
-                self._viewed.append([*self._read(number, packet)])
+            if place not in self._viewed:
+                self._viewed[place] = [*self._read(number, packet)]
             yield from self._viewed[place]
-        for number, packet in self._in_file():
-            yield from self._read(number, packet)
-
-    def _in_file(self) -> Iterator[tuple[int, bytes]]:
-        if self._file is None:
-            return
-        place = 0
-        while True:
-            self._file.seek(place)
-            head = self._file.read(_HEAD.size)
-            if not head:
-                return
-            number, size = _HEAD.unpack(head)
-            yield number, self._file.read(size)
-            place += _HEAD.size + size
+        for number, place, size in self._in_file:
+            if self._file is not None and of in (None, number):
+                self._file.seek(place)
+                yield from self._read(number, self._file.read(size))
 
     def close(self) -> None:
         """Forget everything."""
-        self._held, self._viewed = [], []
+        self._held, self._viewed, self._in_file = [], {}, []
         if self._file is not None:
             self._file.close()
             self._file = None

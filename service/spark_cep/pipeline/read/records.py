@@ -48,7 +48,7 @@ class KafkaRecords:
 
     def rows(self, rows: NDArray[np.intp], whole: NDArray[np.bool_]) -> dict[str, pa.Array]:
         """The columns of some records; those that are ``whole`` with the record's own bytes, and
-        headers as JSON."""
+        headers as JSON. The topic is a dictionary."""
         wanted = whole[rows]
         headers = _taken(self.headers, rows, wanted)
         if headers.null_count == len(rows):
@@ -57,7 +57,7 @@ class KafkaRecords:
             read = [each and headers_text(each) for each in headers.to_pylist()]
             texts = pa.array(read, pa.string())
         return {
-            "topic": pa.repeat(pa.scalar(self.topic), len(rows)),
+            "topic": pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), [self.topic]),
             "partition": pa.repeat(pa.scalar(self.partition, pa.int32()), len(rows)),
             "offset": pa.array(self.offset[rows]),
             "kafka_time": pa.array(self.time[rows]),

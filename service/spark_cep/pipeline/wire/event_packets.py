@@ -19,8 +19,10 @@ TYPE_COLUMN: Final = "event_type"
 MICROS_COLUMN: Final = "micros"
 #: Bits of conditions in one column of whole numbers.
 WORD_BITS: Final = 62
+#: The type of topics: most packets have one.
+TOPIC: Final = pa.dictionary(pa.int32(), pa.string())
 #: The types of columns that packets of all partitionings have.
-_KINDS: Final = {"time": pa.int64(), "topic": pa.string(), "offset": pa.int64()}
+_KINDS: Final = {"time": pa.int64(), "topic": TOPIC, "offset": pa.int64()}
 _LATE_UNTIL: Final = b"spark_cep.late_until"
 
 
@@ -72,14 +74,15 @@ class PackedPartitioning:
 def sizes_of(rows: pa.RecordBatch) -> NDArray[np.int64]:
     """Bytes of each row, about: those of its record, if it has them, and a share of all else."""
     sizes: NDArray[np.int64] = np.zeros(rows.num_rows, np.int64)
-    if "value" in rows.schema.names:
+    if "value" in rows.schema.names and rows.column("value").null_count < len(sizes):
         sizes += pc.fill_null(pc.binary_length(rows.column("value")), 0).to_numpy()
     sizes += (rows.nbytes - int(sizes.sum())) // max(1, len(sizes))
     return sizes
 
 
 def packet_of(rows: pa.RecordBatch) -> bytes:
-    """Rows as one packet. A packet carries its schema: slot types are Spark's to choose."""
+    """Rows as one packet. A packet carries its schema: slot types are Spark's to choose, and what
+    is NULL in all rows is of no type."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_batch(rows)
