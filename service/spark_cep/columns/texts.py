@@ -7,13 +7,13 @@ from itertools import accumulate
 
 import numpy as np
 
-from spark_cep.columns.compilation import I64, NONE
+from spark_cep.columns.compilation import I32, I64, NONE
 from spark_cep.columns.loops.byte_loops import find_text, find_texts, number_texts
 from spark_cep.columns.loops.keyed_hash import SECRET
 from spark_cep.columns.vectors import LENGTH_BITS, LENGTH_MASK, Bytes, texts_of, texts_together
 
 #: The table of no texts.
-_NO_TABLE = np.full(2, NONE, np.int64)
+_NO_TABLE = np.full(2, NONE, np.int32)
 
 
 class Texts:
@@ -32,11 +32,11 @@ class Texts:
         if ordered:
             texts = [_bytes_at(every.data, int(place)) for place in firsts]
             order = np.array(sorted(range(count), key=texts.__getitem__), np.int64)
-            ranks = np.empty(count, np.int64)
+            ranks = np.empty(count, np.int32)
             ranks[order] = np.arange(count)
             firsts = firsts[order]
-            table = np.where(table < 0, -1, ranks.take(np.maximum(table, 0))) if count else table
-            numbers = ranks[numbers] if count else numbers
+            table = np.where(table < 0, table, ranks.take(np.maximum(table, 0))) if count else table
+            numbers = ranks[numbers].astype(np.int64) if count else numbers
         self._data, self._table, self._firsts = every.data, table, firsts
         self._texts: dict[int, str] = {}
         self._added: dict[str, int] = {}
@@ -118,13 +118,14 @@ def with_more(known: Bytes, more: Bytes) -> tuple[Bytes, I64]:
     return texts_together([known, more.take(new)]), places
 
 
-def _numbered(texts: Bytes, room: int) -> tuple[I64, I64, I64]:
+def _numbered(texts: Bytes, room: int) -> tuple[I64, I32, I64]:
     """For each text its number, the table of numbers with ``room`` times the places that are
-    needed, and by number the place of the text."""
+    needed, and by number the place of the text. The table is read all over: half the bytes are in
+    the processor's cache twice as long."""
     numbers = np.zeros(len(texts), np.int64)
     if not len(texts):
         return numbers, _NO_TABLE, numbers
-    table = np.full(1 << max(1, (room * len(texts)).bit_length()), NONE, np.int64)
+    table = np.full(1 << max(1, (room * len(texts)).bit_length()), NONE, np.int32)
     firsts = np.zeros(len(texts), np.int64)
     count = number_texts(SECRET, *texts.pool, texts.nulls, table, firsts, 0, numbers)
     return numbers, table, firsts[:count]
