@@ -66,7 +66,7 @@ test-slow: setup ## Run the slow ones of them: answers of Flink and Trino, small
 # Most of the time is compiling; these reach nine loops of ten, none of those that call librdkafka.
 BOUNDS := tests/matcher/test_damaged_state.py tests/codecs/avro/test_record_layout.py tests/columns/test_packed_columns.py \
   tests/columns/test_texts.py tests/programs/test_text_search.py tests/pipeline/state/test_ascii_values.py \
-  tests/codecs/output/test_result_columns.py::test_measures_of_all_types
+  tests/codecs/output/test_result_columns.py::test_measures_of_all_types tests/matcher/test_aggregates.py
 test-bounds: setup ## Run decoding, damaged state, packed columns, results and searches with bounds checks in compiled loops
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(WORK))/bounds JAVA_HOME=/nowhere \
 	  $(PY) -m pytest $(BOUNDS) -m "unit or slow" -k "not time"

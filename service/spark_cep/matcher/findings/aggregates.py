@@ -8,7 +8,7 @@ from spark_cep.columns.compilation import NONE, Table
 from spark_cep.columns.representation import MOST_WHOLE_DIGITS
 from spark_cep.columns.vectors import Bytes, Numbers, Vector, nulls_like, with_nulls
 from spark_cep.matcher.findings.chains import SomeEvents
-from spark_cep.matcher.findings.loops.aggregate_loop import aggregate_numbers, pick_texts
+from spark_cep.matcher.findings.loops.chain_loop import aggregate_numbers, pick_texts
 from spark_cep.pattern.types import BIGINT, DOUBLE, FLOAT, INT, DecimalType, SqlType
 from spark_cep.programs.loops.aggregate_loop import AGGREGATES, SPREADS
 from spark_cep.programs.loops.expression_loop import LOOK, VALUE, Columns
