@@ -439,6 +439,10 @@ def memory(
         list[str] | None,
         typer.Option(help="Other than default, as section.name=value; again for more."),
     ] = None,
+    limit_mib: Annotated[
+        int | None,
+        typer.Option(min=256, help="Run in a control group with so much memory, as root."),
+    ] = None,
 ) -> None:
     """Peak memory of a default start on a filled topic, by size of record and backlog."""
     chosen = size or list(peaks.SIZES)
@@ -451,7 +455,14 @@ def memory(
         changed.setdefault(section, {})[name] = yaml.safe_load(value)
     _measure_alone(
         "memory",
-        lambda bed: peaks.memory(bed, chosen, gigabytes or [0.2, 1.0], partitions, changed),
+        lambda bed: peaks.memory(
+            bed,
+            chosen,
+            gigabytes or [0.2, 1.0],
+            partitions,
+            changed,
+            None if limit_mib is None else limit_mib << 20,
+        ),
         1,
         None,
     )

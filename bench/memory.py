@@ -4,7 +4,8 @@ For each size of record and each backlog a topic is filled, ``spark-cep run`` is
 session of its own, and its processes are watched until all is read. A peak that does not depend on
 the backlog shows as equal rows. Shared pages (of forked workers, of libraries) count once in the
 total, which adds up proportional set sizes, and in each process in the other columns, which are
-resident sizes. Reads ``/proc``, so Linux alone.
+resident sizes. With a limit, the processes are in a control group, as those of a container are.
+Reads ``/proc``, so Linux alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from confluent_kafka import Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from bench.command import Command
+from bench.memory_limit import MemoryLimit
 from bench.memory_watch import share
 from bench.report import table
 from bench.soak.sampling import members, totals
@@ -82,6 +84,7 @@ _OVERHEAD = 50
 _LOOK_SECONDS = 0.25
 _SHOWN = {
     "total": "all together",
+    "group": "group",
     "jvm": "JVM",
     "jvm_heap_bytes": "heap",
     "jvm_direct_bytes": "direct",
@@ -109,13 +112,16 @@ def memory(
     gigabytes: Sequence[float],
     partitions: int,
     changed: Mapping[str, Mapping[str, Any]],
+    limit: int | None,
 ) -> dict[str, Any]:
-    """A run for each size and backlog. ``changed``: settings that are not the defaults."""
+    """A run for each size and backlog. ``changed``: settings that are not the defaults;
+    ``limit``: bytes of the group that the processes are in."""
     runs = []
     for name in sizes:
         for each in gigabytes:
             load = Load(name, SIZES[name], round(each * 1e9), partitions)
-            runs.append(_run(bed, load, changed))
+            with MemoryLimit(limit) if limit else nullcontext() as group:
+                runs.append(_run(bed, load, changed, group))
             bed.say(json.dumps(runs[-1]))
     bed.say(_table(runs))
     return {"memory": runs}
@@ -131,13 +137,20 @@ def _table(runs: Sequence[Mapping[str, Any]]) -> str:
             *(str(run["peaks_mib"].get(name, 0)) for name in _SHOWN),
             f"{run['seconds']:.0f}",
             str(run["exit_code"]),
+            str(run.get("killed", "")),
         ]
         for run in runs
     ]
-    return table(["records", "GB", "partitions", *_SHOWN.values(), "seconds", "exit code"], rows)
+    titles = ["records", "GB", "partitions", *_SHOWN.values(), "seconds", "exit code", "killed"]
+    return table(titles, rows)
 
 
-def _run(bed: TestBed, load: Load, changed: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _run(
+    bed: TestBed,
+    load: Load,
+    changed: Mapping[str, Mapping[str, Any]],
+    group: MemoryLimit | None,
+) -> dict[str, Any]:
     topic = bed.next_run(f"{load.name}-{load.size // 10**6}MB")
     bed.say(f"writing {load.size / 1e9:g} GB of {load.name} to {topic}")
     config = {"max.message.bytes": str(2 * LARGEST)}
@@ -149,7 +162,7 @@ def _run(bed: TestBed, load: Load, changed: Mapping[str, Mapping[str, Any]]) -> 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     bed.say(f"{count:,} records")
-    found = Job(bed, folder, topic, changed).watch(count)
+    found = Job(bed, folder, topic, changed).watch(count, group)
     with suppress(TimeoutError):
         bed.forget([topic, *(output_topic(topic, name) for name in OUTPUTS)])
     shutil.rmtree(folder / "checkpoint", ignore_errors=True)
@@ -253,16 +266,21 @@ class Job:
             document[section] = {**document.get(section, {}), **values}
         self._command = Command(folder, document)
 
-    def watch(self, records: int) -> dict[str, Any]:
-        """Wait until ``records`` are read, then stop it; peaks, seconds and exit code."""
+    def watch(self, records: int, group: MemoryLimit | None = None) -> dict[str, Any]:
+        """Wait until ``records`` are read, then stop it; peaks, seconds and exit code, and, in a
+        group, how many processes were killed at its limit."""
         began = time.monotonic()
         peaks: Counter[str] = Counter()
         seconds, read = 0.0, 0.0
         self._command.start(lambda: True)
+        if group and (pid := self._command.pid):
+            group.take(pid)
         try:
             while (pid := self._command.pid) and time.monotonic() - began < _MOST_SECONDS:
                 for name, value in processes(pid).items():
                     peaks[name] = max(peaks[name], value)
+                if group:
+                    peaks["group"] = max(peaks["group"], group.kept)
                 with suppress(OSError, ValueError):
                     told = totals(self._port)
                     read = told["spark_cep_records_consumed_total"]
@@ -281,6 +299,7 @@ class Job:
             "read": round(read),
             "exit_code": code,
             "seconds": round(seconds, 1),
+            **({"killed": group.kills} if group else {}),
             "peaks_mib": {name: round(value / 2**20) for name, value in sorted(peaks.items())},
         }
 
