@@ -320,6 +320,9 @@ def latency(
     ] = None,
     seconds: Annotated[float, typer.Option(min=1, help="Seconds that are measured.")] = 60.0,
     settling: Annotated[float, typer.Option(min=0, help="Seconds before them.")] = 120.0,
+    settling_rate: Annotated[
+        int | None, typer.Option(min=1, help="Events a second in these. [default: the rate]")
+    ] = None,
     disorder_ms: Annotated[
         int, typer.Option(min=0, help="How far events are out of order, in milliseconds.")
     ] = 0,
@@ -334,8 +337,9 @@ def latency(
     cores: Cores = None,
 ) -> None:
     """From the append of the event that completes a match until a consumer can have the match, next
-    to Flink CEP; figures are kept unless --seconds, --settling or --disorder-ms is given."""
-    load = live.Load(rates or live.RATES, seconds, settling, disorder_ms)
+    to Flink CEP; figures are kept unless --seconds, --settling, --settling-rate or --disorder-ms is
+    given."""
+    load = live.Load(rates or live.RATES, seconds, settling, disorder_ms, settling_rate)
     program = _peer() if flink else None
     jobs = live.live_jobs(partitions or live.STATE_PARTITIONS, program)
     chosen = [job for job in jobs if any(part in job.name for part in only or [""])]
@@ -348,7 +352,7 @@ def latency(
         1,
         cores,
         flink=program.version if program else None,
-        keep=(seconds, settling, disorder_ms) == (60.0, 120.0, 0),
+        keep=(seconds, settling, settling_rate, disorder_ms) == (60.0, 120.0, None, 0),
         join=live.joined,
     )
 

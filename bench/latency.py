@@ -59,12 +59,14 @@ _SAME_FACTS = ("version", "commit", "processor", "cores")
 @dataclass(frozen=True)
 class Load:
     """``rates`` in events a second. Measured are ``seconds`` after ``settling``, and the first
-    minute. Events come out of order by less than ``disorder_ms``."""
+    minute. Events come out of order by less than ``disorder_ms``. ``settling_rate``: events a
+    second before those that are measured, if that is another rate."""
 
     rates: Sequence[int]
     seconds: float
     settling: float
     disorder_ms: int
+    settling_rate: int | None = None
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,8 @@ def latency(bed: TestBed, jobs: Sequence[LiveJob], load: Load) -> dict[str, Any]
             "seconds": load.seconds,
             "settling": load.settling,
             "disorder_ms": load.disorder_ms,
-        },
+        }
+        | ({} if load.settling_rate is None else {"settling_rate": load.settling_rate}),
         "latency": cells,
     }
 
@@ -212,9 +215,9 @@ def joined(kept: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
 def _measured(bed: TestBed, job: LiveJob, rate: int, load: Load) -> dict[str, Any]:
     topic = bed.next_run(f"live-{rate}")
     schema_id = bed.topic(topic, SCHEMA)
-    quiet = LiveEvents(schema_id, _QUIET_USERS, _QUIET_TYPES, load.disorder_ms)
-    users = max(_QUIET_USERS, int(rate * _SECONDS_OF_USER))
-    events = LiveEvents(schema_id, users, TYPES, load.disorder_ms) if rate > _QUIET_RATE else quiet
+    quiet = _events(schema_id, _QUIET_RATE, load)
+    settling = _events(schema_id, load.settling_rate or rate, load)
+    events = settling if load.settling_rate is None else _events(schema_id, rate, load)
     feed = Feed(bed.broker.bootstrap, topic, LINGER_MS)
     data = bed.broker.folder / "data"
     running = job.start(bed, topic, load.disorder_ms)
@@ -226,6 +229,9 @@ def _measured(bed: TestBed, job: LiveJob, rate: int, load: Load) -> dict[str, An
         began = time.time()
         ends = began + load.settling + load.seconds
         drain = _DRAIN_SECONDS + (running.disorder_ms + job.shown_every_ms) / 1000
+        settled = ends - load.seconds
+        if load.settling_rate is not None:
+            send_steadily(feed, settling, load.settling_rate, before(settled))
         late_by = send_steadily(feed, events, rate, before(ends + drain))
         feed.flush()
         side.send({"do": "stop"})
@@ -233,21 +239,27 @@ def _measured(bed: TestBed, job: LiveJob, rate: int, load: Load) -> dict[str, An
     if answer.get("late"):
         raise RuntimeError(f"{job.name}: {answer['late']} events were late")
     sent = [
-        np.concatenate([each.times(n) for each in dict.fromkeys((quiet, events))])
+        np.concatenate([each.times(n) for each in dict.fromkeys((quiet, settling, events))])
         for n in range(PARTITIONS)
     ]
     moments = _moments_of(bed, running, topic, sent)
     shutil.rmtree(running.checkpoint, ignore_errors=True)
     bed.forget([topic, *running.topics])
-    warm = (ends - load.seconds) * 1000, ends * 1000
+    warm = settled * 1000, ends * 1000
     return {
         "goal": job.goals.get(rate),
         "late_by": round(late_by, 3),
         "kept_up": bool(moments.completed.max(initial=0) >= warm[1]),
         "warm": moments.within(*warm),
         "first_minute": moments.within(began * 1000, (began + _FIRST_SECONDS) * 1000),
-        "batches": batches_between(answer, ends - load.seconds, ends),
+        "batches": batches_between(answer, settled, ends),
     }
+
+
+def _events(schema_id: int, rate: int, load: Load) -> LiveEvents:
+    if rate <= _QUIET_RATE:
+        return LiveEvents(schema_id, _QUIET_USERS, _QUIET_TYPES, load.disorder_ms)
+    return LiveEvents(schema_id, int(rate * _SECONDS_OF_USER), TYPES, load.disorder_ms)
 
 
 class _NothingShown:
