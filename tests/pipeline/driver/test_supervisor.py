@@ -68,7 +68,7 @@ class Query:
 
     id = "query-1"
     status: ClassVar = {"isDataAvailable": False, "isTriggerActive": False, "message": "Stopped"}
-    lastProgress = None
+    _jsq: ClassVar = SimpleNamespace(lastProgress=lambda: None)
 
     def __init__(self, error: str | None) -> None:
         self._error = error

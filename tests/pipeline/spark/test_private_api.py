@@ -5,7 +5,9 @@ runs on (``make test``, ``make test-other-spark``)."""
 from __future__ import annotations
 
 import inspect
+import json
 import socket
+import struct
 import time
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor_api_client import (
     StatefulProcessorApiClient,
@@ -23,6 +25,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from spark_cep.pipeline.spark import private_api
 from spark_cep.pipeline.spark.forking.preloading import SPARKS_MODULES
+from spark_cep.pipeline.spark.java_batches import JavaBatches
 from spark_cep.pipeline.spark.starting import initialize_classes
 
 #: By module: dotted names in it, and the parameters of those that are called.
@@ -144,9 +147,42 @@ def test_the_log_of_offsets(spark: SparkSession, tmp_path: Path) -> None:
         .start()
     )
     assert query.awaitTermination(60)
+    batches = JavaBatches(spark)
     entry = private_api.offset_log(query).get(0).get()
-    assert entry.metadataOpt().get().batchTimestampMs() > 0
-    assert entry.offsets().head().get().json().startswith("{")
+    planned = entry.metadataOpt().get().batchTimestampMs()
+    offset = json.loads(entry.offsets().head().get().json())
+    assert batches.planned(query, 0) == (planned, offset)
+    assert planned > 0
+    assert batches.planned(query, 1) is None
+    assert batches.planned(query, -1) is None
+
+
+@pytest.mark.spark
+def test_a_batch_gives_the_bytes_of_its_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """One row each, in the order of partitions, also of tasks without one."""
+    stream = spark.readStream.format("rate-micro-batch").options(rowsPerBatch=3, numPartitions=3)
+    rows = stream.load().where("value % 3 != 1").selectExpr("CAST(value AS BINARY)")
+    batches = JavaBatches(spark)
+    found: list[bytes] = []
+
+    def run(frame: DataFrame, batch: int) -> None:
+        assert batch == len(found)
+        found.append(batches.run(frame))
+
+    query = (
+        rows.writeStream.option("checkpointLocation", str(tmp_path))
+        .trigger(processingTime="0 seconds")
+        .foreachBatch(run)
+        .start()
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while len(found) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        query.stop()
+    assert query.exception() is None
+    assert found[:2] == [struct.pack(">2q", 0, 2), struct.pack(">2q", 3, 5)]
 
 
 @pytest.mark.spark

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from spark_cep.pipeline.tasks.frames import frame_of, rows_of
+from spark_cep.pipeline.tasks.frames import frame_of, reports_in, rows_of
 
 
 def test_rows_come_a_frame_at_a_time() -> None:
@@ -29,7 +29,10 @@ def test_rows_come_a_frame_at_a_time() -> None:
     assert found == rows
 
 
-def test_reports_are_rows() -> None:
-    """Bytes stay bytes, also where there are none."""
-    assert frame_of([b"a", b""])["report"].tolist() == [b"a", b""]
-    assert len(frame_of([])) == 0
+def test_reports_of_a_task_are_a_row() -> None:
+    """Bytes stay bytes, also where there are none; rows of tasks follow one another."""
+    tasks = [[b"a", b""], [], [b"b" * 100_000]]
+    rows = [frame_of(reports)["report"].tolist() for reports in tasks]
+    assert [len(row) for row in rows] == [1, 1, 1]
+    assert reports_in(b"".join(row[0] for row in rows)) == [b"a", b"", b"b" * 100_000]
+    assert reports_in(b"") == []

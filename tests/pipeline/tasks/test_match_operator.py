@@ -14,6 +14,7 @@ from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
 from spark_cep.pipeline.librdkafka.messages import Messages
 from spark_cep.pipeline.state.key_group_labels import label
 from spark_cep.pipeline.tasks import match_operator
+from spark_cep.pipeline.tasks.frames import reports_in
 from spark_cep.pipeline.tasks.match_operator import MatchOperator
 from spark_cep.pipeline.wire.packets import PacketKind
 from spark_cep.pipeline.wire.reports import Count, Report
@@ -101,7 +102,7 @@ def test_the_last_key_group_commits(output: Output) -> None:
     assert [given(task, group) for group in (3, 1, 7)] == [[], [], []]
     (frame,) = given(task, 5)
     assert output.done == [(1, WrittenBatch("query", 7, "1-3", "f00d"), False), "finish"]
-    reports = [Report.decode(each) for each in frame["report"]]
+    reports = [Report.decode(each) for each in reports_in(b"".join(frame["report"]))]
     assert [version for each in reports for _, version in each.live] == [3, 1, 7, 5]
     assert reports[-1].counts[Count.TRANSACTIONS, "committed"] == 1
     task.close()

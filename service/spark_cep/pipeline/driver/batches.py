@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
-from spark_cep.pipeline.spark.private_api import offset_log
+from spark_cep.pipeline.spark.java_batches import JavaBatches
 from spark_cep.pipeline.tasks.batch_properties import set_properties
+from spark_cep.pipeline.tasks.frames import reports_in
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
 #: Spark's local property with the id of the query that a batch belongs to.
@@ -42,15 +43,21 @@ class Batches:
     _begun: bool = field(default=False, init=False)
     #: Where the newest batch ends in the sources, by its number.
     _newest: tuple[int, SourceOffset] | None = field(default=None, init=False)
+    _java: JavaBatches = field(init=False)
+    #: The query, and its id, once there is a batch.
+    _query: tuple[StreamingQuery, str] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._java = JavaBatches(self.spark)
 
     def run(self, frame: DataFrame, batch: int) -> tuple[int, int]:
         """Run a batch, given its reports; how many records it had, and their bytes."""
         context = frame.sparkSession.sparkContext
-        query = context.getLocalProperty(_QUERY_ID)
-        assert query is not None
-        planned = self._planned(query, batch)
+        query, identity = self._query_of(context)
+        planned = self._java.planned(query, batch)
         assert planned is not None
-        offset, begins = _offset(planned), self._begins(query, batch)
+        planned_at, offset = planned[0], SourceOffset.from_json(planned[1])
+        begins = self._begins(query, batch)
         self._newest = batch, offset
         rules = self.rules.of(batch, lambda: {} if begins is None else begins.by_topic)
         late_until = self.before(batch)
@@ -58,37 +65,34 @@ class Batches:
         if partly is not None and partly.batch == batch:
             known = decided = partly.schemas
         properties = TaskProperties(
-            planned_at=int(planned.metadataOpt().get().batchTimestampMs()),
+            planned_at=planned_at,
             late_until=late_until,
             offsets=offset.digest,
             offsets_before="" if begins is None else begins.digest,
             schemas=decided,
             rules=rules.text,
             known_schemas=known,
-            query=query,
+            query=identity,
             batch=batch,
             first=not self._begun,
         )
         set_properties(context, properties)
         self._begun = True
-        reports = frame.collect()
-        return self.after(batch, [bytes(row[0]) for row in reports])
+        return self.after(batch, reports_in(self._java.run(frame)))
 
-    def _begins(self, query: str, batch: int) -> SourceOffset | None:
+    def _query_of(self, context: SparkContext) -> tuple[StreamingQuery, str]:
+        if self._query is None:
+            identity = context.getLocalProperty(_QUERY_ID)
+            assert identity is not None
+            query = self.spark.streams.get(identity)
+            assert query is not None
+            self._query = query, identity
+        return self._query
+
+    def _begins(self, query: StreamingQuery, batch: int) -> SourceOffset | None:
         """The place in the sources where a batch begins; ``None`` for the first one."""
         if self._newest is not None and self._newest[0] == batch - 1:
             return self._newest[1]
-        ends_at = self._planned(query, batch - 1)
-        return None if ends_at is None else _offset(ends_at)
-
-    def _planned(self, query: str, batch: int) -> Any:
-        """Spark's entry of a batch in its offset log, the same when the batch runs again; ``None``
-        for a batch that there is not."""
-        stream = self.spark.streams.get(query)
-        assert stream is not None
-        entry = offset_log(stream).get(batch)
-        return entry.get() if batch >= 0 and entry.isDefined() else None
-
-
-def _offset(entry: Any) -> SourceOffset:
-    return SourceOffset.from_json(json.loads(entry.offsets().head().get().json()))
+        # The entry is the same when the batch runs again.
+        ends_at = self._java.planned(query, batch - 1)
+        return None if ends_at is None else SourceOffset.from_json(ends_at[1])

@@ -164,14 +164,11 @@ class Observer:
             self._health.ready()
         if not query.status["isDataAvailable"]:
             self._health.progressed()
-        last = query.lastProgress
-        if last is not None and last["batchId"] > self._seen_batch:
+        for progress in progress_after(query, self._seen_batch):
             # An idle query goes on adding progress with the number of the batch to come.
-            several = last["batchId"] > self._seen_batch + 1
-            for progress in progress_after(query, self._seen_batch) if several else [last]:
-                if is_batch(progress):
-                    self._seen_batch = progress["batchId"]
-                    self._batch_committed(progress)
+            if is_batch(progress):
+                self._seen_batch = progress["batchId"]
+                self._batch_committed(progress)
         self._look_at_machine()
         self.event_time.look(holding)
 

@@ -7,21 +7,18 @@ partition. Java can set permissions itself.
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any, Final
 
-_SOURCE: Final = files("spark_cep.pipeline.spark") / "LocalFiles.java"
+from spark_cep.pipeline.spark.compiled_java import class_loader
+
 _CLASS: Final = "spark_cep.LocalFiles"
 
 
 def use_local_files(java: Any, umask: str | None) -> None:
     """Use the file system for all local files of a JVM, whose classes ``java`` gives by name, with
-    a umask as Hadoop writes it. Janino, with which Spark compiles what it generates, compiles its
-    class."""
-    compiler = java.org.codehaus.janino.SimpleCompiler()
-    compiler.cook(_SOURCE.read_text("utf-8"))
+    a umask as Hadoop writes it."""
     conf = java.org.apache.hadoop.conf.Configuration()
-    conf.setClassLoader(compiler.getClassLoader())
+    conf.setClassLoader(class_loader(java, "LocalFiles"))
     conf.set("fs.file.impl", _CLASS)
     if umask is not None:
         conf.set("fs.permissions.umask-mode", umask)

@@ -81,7 +81,9 @@ def driver_jvm() -> JvmMemory:
     runtime = jvm.java.lang.Runtime.getRuntime()
     netty = jvm.io.netty.util.internal.PlatformDependent
     buffers = jvm.java.lang.Class.forName("java.lang.management.BufferPoolMXBean")
-    pools = jvm.java.lang.management.ManagementFactory.getPlatformMXBeans(buffers)
+    beans = jvm.java.lang.management.ManagementFactory.getPlatformMXBeans(buffers)
+    # The end of py4j's iterator is an error of Java's, of which PySpark asks Java fifty questions.
+    pools = [beans.get(number) for number in range(beans.size())]
     return JvmMemory(
         int(jvm.java.lang.ProcessHandle.current().pid()),
         int(runtime.totalMemory()) - int(runtime.freeMemory()),

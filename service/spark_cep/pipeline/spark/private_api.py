@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 _SERIALIZER: Any = CPickleSerializer()
@@ -68,6 +69,11 @@ def hadoop_conf(spark: SparkSession) -> Any:
     return session.sessionState().newHadoopConf()
 
 
+def java_frame(frame: DataFrame) -> Any:
+    """Java's side of a frame."""
+    return frame._jdf  # noqa: SLF001  its rows without a plan of their own
+
+
 def offset_log(query: StreamingQuery) -> Any:
     """The log that a query plans its batches in (``OffsetSeqLog`` of Spark's own)."""
     execution: Any = query._jsq  # noqa: SLF001  progress tells of a batch when it is done
@@ -77,12 +83,19 @@ def offset_log(query: StreamingQuery) -> Any:
 def progress_after(query: StreamingQuery, batch: int) -> list[dict[str, Any]]:
     """Spark's progress of the batches after ``batch``, oldest first, of those that it keeps.
 
-    The public ``recentProgress`` writes and parses a hundred texts for each call: a tenth of a
-    second of processor time, a few times a second.
+    The public ``recentProgress`` writes and parses a hundred texts for each call, and
+    ``lastProgress`` one that need not be new: a tenth of a second of processor time, a few times a
+    second.
     """
-    kept: Any = query._jsq.recentProgress()  # noqa: SLF001  Java's, each of which is read when asked
+    execution: Any = query._jsq  # noqa: SLF001  Java's, each of which is read when asked
+    last = execution.lastProgress()
+    newest = batch if last is None else last.batchId()
+    if newest <= batch:
+        return []
+    if newest == batch + 1:
+        return [json.loads(last.json())]
     found: list[dict[str, Any]] = []
-    for progress in reversed(kept):
+    for progress in reversed(execution.recentProgress()):
         if progress.batchId() <= batch:
             break
         found.append(json.loads(progress.json()))

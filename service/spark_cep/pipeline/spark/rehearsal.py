@@ -17,6 +17,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_cep.pipeline.spark.forking.source_runner import no_trace_of_a_stop
+from spark_cep.pipeline.spark.java_batches import JavaBatches
 from spark_cep.pipeline.spark.private_api import spark_type
 from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, REPORT_SCHEMA
 
@@ -98,8 +99,10 @@ def rehearse(spark: SparkSession, folder: Path) -> None:
 
 
 def _run(spark: SparkSession, checkpoint: Path) -> None:
+    batches = JavaBatches(spark)
+
     def run_batch(frame: DataFrame, batch: int) -> None:  # noqa: ARG001  Spark's interface
-        frame.collect()
+        batches.run(frame)
 
     (
         spark.readStream.format(Packets.name())

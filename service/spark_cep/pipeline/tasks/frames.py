@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import msgpack
+
 from spark_cep.pipeline.wire.packets import REPORT_SCHEMA
 
 
@@ -16,8 +18,15 @@ def rows_of(frames: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
 
 
 def frame_of(reports: Sequence[bytes]) -> Any:
-    """The frame of some reports, each a row."""
+    """The frame of a task's reports, all in one row."""
     # The process in which Spark plans loads the operator, and needs no frame.
     import pandas as pd
 
-    return pd.DataFrame({REPORT_SCHEMA.names[0]: reports}, dtype=object)
+    return pd.DataFrame({REPORT_SCHEMA.names[0]: [msgpack.packb(reports)]}, dtype=object)
+
+
+def reports_in(rows: bytes) -> list[bytes]:
+    """The reports that :func:`frame_of` made rows of, given one row after the other."""
+    unpacker = msgpack.Unpacker(max_buffer_size=0)
+    unpacker.feed(rows)
+    return [report for reports in unpacker for report in reports]

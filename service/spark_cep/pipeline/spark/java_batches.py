@@ -1,0 +1,41 @@
+"""A batch of a streaming query, asked of Java in one call for each question: a call takes a small
+batch half a millisecond, and there would be ten.
+
+``DataFrame.collect`` would plan the rows of a batch as a query of their own, with metrics and
+events that Spark keeps: a twentieth of a small batch. There is nothing to plan, since the rows are
+those of the plan that the batch has. Java's row is used again for the next one of its task, so a
+task may give one.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_cep.pipeline.spark.compiled_java import class_loader
+from spark_cep.pipeline.spark.private_api import java_frame, jvm, offset_log
+
+
+class JavaBatches:
+    """Java's side of the batches of a session's queries."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        loader = class_loader(jvm(spark), "Batches")
+        self._java: Any = loader.loadClass("spark_cep.Batches").newInstance()
+        self._log: tuple[StreamingQuery, Any] | None = None
+
+    def planned(self, query: StreamingQuery, batch: int) -> tuple[int, Any] | None:
+        """The time of Spark's entry of a batch in the offset log, in milliseconds since 1970, and
+        the offset of its one source; ``None`` for a batch that there is not."""
+        if self._log is None or self._log[0] is not query:
+            self._log = query, offset_log(query)
+        found = self._java.planned(self._log[1], batch) if batch >= 0 else None
+        return None if found is None else (int(found[0]), json.loads(found[1]))
+
+    def run(self, frame: DataFrame) -> bytes:
+        """Run a batch, given its frame as ``foreachBatch`` is; the bytes that its tasks give, one
+        column of one row each, in the order of partitions."""
+        return bytes(self._java.run(java_frame(frame)))
