@@ -148,13 +148,14 @@ def test_the_log_of_offsets(spark: SparkSession, tmp_path: Path) -> None:
     )
     assert query.awaitTermination(60)
     batches = JavaBatches(spark)
-    entry = private_api.offset_log(query).get(0).get()
+    log = private_api.offset_log(query)
+    entry = log.get(0).get()
     planned = entry.metadataOpt().get().batchTimestampMs()
     offset = json.loads(entry.offsets().head().get().json())
-    assert batches.planned(query, 0) == (planned, offset)
+    assert batches.planned(log, 0) == (planned, offset)
     assert planned > 0
-    assert batches.planned(query, 1) is None
-    assert batches.planned(query, -1) is None
+    assert batches.planned(log, 1) is None
+    assert batches.planned(log, -1) is None
 
 
 @pytest.mark.spark

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.spark.java_batches import JavaBatches
+from spark_cep.pipeline.spark.private_api import offset_log
 from spark_cep.pipeline.tasks.batch_properties import set_properties
 from spark_cep.pipeline.tasks.frames import reports_in
 from spark_cep.pipeline.wire.task_properties import TaskProperties
@@ -44,8 +45,8 @@ class Batches:
     #: Where the newest batch ends in the sources, by its number.
     _newest: tuple[int, SourceOffset] | None = field(default=None, init=False)
     _java: JavaBatches = field(init=False)
-    #: The query, and its id, once there is a batch.
-    _query: tuple[StreamingQuery, str] | None = field(default=None, init=False)
+    #: The query's id, and its offset log, once there is a batch.
+    _query: tuple[str, Any] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._java = JavaBatches(self.spark)
@@ -53,11 +54,11 @@ class Batches:
     def run(self, frame: DataFrame, batch: int) -> tuple[int, int]:
         """Run a batch, given its reports; how many records it had, and their bytes."""
         context = frame.sparkSession.sparkContext
-        query, identity = self._query_of(context)
-        planned = self._java.planned(query, batch)
+        query, log = self._query_of(context)
+        planned = self._java.planned(log, batch)
         assert planned is not None
         planned_at, offset = planned[0], SourceOffset.from_json(planned[1])
-        begins = self._begins(query, batch)
+        begins = self._begins(log, batch)
         self._newest = batch, offset
         rules = self.rules.of(batch, lambda: {} if begins is None else begins.by_topic)
         late_until = self.before(batch)
@@ -72,7 +73,7 @@ class Batches:
             schemas=decided,
             rules=rules.text,
             known_schemas=known,
-            query=identity,
+            query=query,
             batch=batch,
             first=not self._begun,
         )
@@ -80,19 +81,19 @@ class Batches:
         self._begun = True
         return self.after(batch, reports_in(self._java.run(frame)))
 
-    def _query_of(self, context: SparkContext) -> tuple[StreamingQuery, str]:
+    def _query_of(self, context: SparkContext) -> tuple[str, Any]:
         if self._query is None:
             identity = context.getLocalProperty(_QUERY_ID)
             assert identity is not None
             query = self.spark.streams.get(identity)
             assert query is not None
-            self._query = query, identity
+            self._query = identity, offset_log(query)
         return self._query
 
-    def _begins(self, query: StreamingQuery, batch: int) -> SourceOffset | None:
+    def _begins(self, log: Any, batch: int) -> SourceOffset | None:
         """The place in the sources where a batch begins; ``None`` for the first one."""
         if self._newest is not None and self._newest[0] == batch - 1:
             return self._newest[1]
         # The entry is the same when the batch runs again.
-        ends_at = self._java.planned(query, batch - 1)
+        ends_at = self._java.planned(log, batch - 1)
         return None if ends_at is None else SourceOffset.from_json(ends_at[1])

@@ -13,10 +13,9 @@ import json
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.pipeline.spark.compiled_java import class_loader
-from spark_cep.pipeline.spark.private_api import java_frame, jvm, offset_log
+from spark_cep.pipeline.spark.private_api import java_frame, jvm
 
 
 class JavaBatches:
@@ -25,14 +24,11 @@ class JavaBatches:
     def __init__(self, spark: SparkSession) -> None:
         loader = class_loader(jvm(spark), "Batches")
         self._java: Any = loader.loadClass("spark_cep.Batches").newInstance()
-        self._log: tuple[StreamingQuery, Any] | None = None
 
-    def planned(self, query: StreamingQuery, batch: int) -> tuple[int, Any] | None:
-        """The time of Spark's entry of a batch in the offset log, in milliseconds since 1970, and
-        the offset of its one source; ``None`` for a batch that there is not."""
-        if self._log is None or self._log[0] is not query:
-            self._log = query, offset_log(query)
-        found = self._java.planned(self._log[1], batch) if batch >= 0 else None
+    def planned(self, log: Any, batch: int) -> tuple[int, Any] | None:
+        """The time of a batch's entry in the offset log ``log`` of a query, in milliseconds since
+        1970, and the offset of its one source; ``None`` for a batch that there is not."""
+        found = self._java.planned(log, batch) if batch >= 0 else None
         return None if found is None else (int(found[0]), json.loads(found[1]))
 
     def run(self, frame: DataFrame) -> bytes:
