@@ -9,6 +9,7 @@ import json
 import socket
 import struct
 import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor_api_client import (
     StatefulProcessorApiClient,
@@ -158,6 +160,16 @@ def test_the_log_of_offsets(spark: SparkSession, tmp_path: Path) -> None:
     assert batches.planned(log, -1) is None
 
 
+def _stop_when(query: StreamingQuery, enough: Callable[[], bool]) -> None:
+    """Stop a query when ``enough`` says so, or after a minute."""
+    try:
+        deadline = time.monotonic() + 60
+        while not enough() and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        query.stop()
+
+
 @pytest.mark.spark
 def test_a_batch_gives_the_bytes_of_its_tasks(spark: SparkSession, tmp_path: Path) -> None:
     """One row each, in the order of partitions, also of tasks without one."""
@@ -176,12 +188,7 @@ def test_a_batch_gives_the_bytes_of_its_tasks(spark: SparkSession, tmp_path: Pat
         .foreachBatch(run)
         .start()
     )
-    try:
-        deadline = time.monotonic() + 60
-        while len(found) < 2 and time.monotonic() < deadline:
-            time.sleep(0.1)
-    finally:
-        query.stop()
+    _stop_when(query, lambda: len(found) >= 2)
     assert query.exception() is None
     assert found[:2] == [struct.pack(">2q", 0, 2), struct.pack(">2q", 3, 5)]
 
@@ -196,12 +203,7 @@ def test_the_progress_of_a_query(spark: SparkSession, tmp_path: Path) -> None:
         .trigger(processingTime="0 seconds")
         .start()
     )
-    try:
-        deadline = time.monotonic() + 60
-        while len(query.recentProgress) < 4 and time.monotonic() < deadline:
-            time.sleep(0.1)
-    finally:
-        query.stop()
+    _stop_when(query, lambda: len(query.recentProgress) >= 4)
     public = query.recentProgress
     assert len(public) >= 4
     for after in (-1, 1, public[-1].batchId):

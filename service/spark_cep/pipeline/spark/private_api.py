@@ -71,7 +71,7 @@ def hadoop_conf(spark: SparkSession) -> Any:
 
 def java_frame(frame: DataFrame) -> Any:
     """Java's side of a frame."""
-    return frame._jdf  # noqa: SLF001  its rows without a plan of their own
+    return frame._jdf  # noqa: SLF001  nothing public has its rows without a second query
 
 
 def offset_log(query: StreamingQuery) -> Any:
@@ -93,6 +93,7 @@ def progress_after(query: StreamingQuery, batch: int) -> list[dict[str, Any]]:
     if newest <= batch:
         return []
     if newest == batch + 1:
+        # An idle query adds progress with the number of the batch to come again and again.
         return [json.loads(last.json())]
     found: list[dict[str, Any]] = []
     for progress in reversed(execution.recentProgress()):
