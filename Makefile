@@ -133,7 +133,7 @@ test-endurance: setup ## A thousand changes of rules in half an hour under load,
 test-other-spark: setup $(OTHER_SPARK_READY) ## The other Spark that the service runs on, in short: private names, matches, a restart
 	@PYTHONPATH=$(abspath $(OTHER_SPARK)) $(PY) -c 'import pyspark; print("Spark", pyspark.__version__)'
 	PYTHONPATH=$(abspath $(OTHER_SPARK)) $(PY) -m pytest tests/pipeline/spark/test_private_api.py \
-	  tests/e2e/test_restart.py $(ARGS)
+	  tests/e2e/test_restart.py tests/e2e/test_stages.py $(ARGS)
 
 test-kubernetes: setup $(CHART_TOOLS_READY) $(KUBERNETES_TOOLS_READY) ## Chart and executors on a real control plane, built once (ARGS=...)
 	$(PY) -m pytest tests/kubernetes $(ARGS)

@@ -42,6 +42,7 @@ ASKED = ("k0", "k1")
 NEVER = 1e12
 CUTS: dict[str, tuple[int, dict[str, Any]]] = {
     "small batches": (70, {"state_partitions": 1}),
+    "one stage": (120, {"state_partitions": 2}),
     "small buckets": (200, {"bucket_size": "1 KiB", "state_partitions": 3}),
 }
 

@@ -55,9 +55,9 @@ ONCE = ("in a restart",)
 
 
 class _Pack(PackBatch):
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, records: Iterator[Any], key_groups: range) -> Iterator[pa.RecordBatch]:
         _die_if_armed()
-        yield from super().__call__(batches)
+        yield from super().__call__(records, key_groups)
 
 
 class _Match(MatchOperator):

@@ -29,19 +29,21 @@ _PAUSE_SECONDS = 30.0
 @dataclass
 class Job:
     """The command on a workload, with output topics and a checkpoint of its own. ``program``: what
-    Python runs in its place."""
+    Python runs in its place. ``reading_tasks``: with more than one, batches have two stages."""
 
     scenario: Scenario
     name: str
     state_partitions: int = 2
     transaction_seconds: int = TRANSACTION_SECONDS
+    reading_tasks: int = 1
     program: Sequence[str] = PROGRAM
 
     @classmethod
     def of(cls, scenario: Scenario, fault: str, random: Random, **more: Any) -> Self:
         """A job for one run with faults of a kind, under a name that no other one has."""
         name = "".join(letter if letter.isalnum() else "-" for letter in fault)
-        return cls(scenario, f"{name}-{random.randrange(10**6)}", **more)
+        name = f"{name}-{random.randrange(10**6)}"
+        return cls(scenario, name, reading_tasks=random.choice((1, 2)), **more)
 
     def __post_init__(self) -> None:
         self.folder = self.scenario.folder / self.name
@@ -77,7 +79,7 @@ class Job:
                 "transactional_id_prefix": f"{self.scenario.topic(self.name)}",
                 "transaction_timeout": f"{self.transaction_seconds} seconds",
             },
-            source={"max_offsets_per_trigger": BATCH},
+            source={"max_offsets_per_trigger": BATCH, "min_partitions": self.reading_tasks},
             time={"allowed_disorder": f"{round(DISORDER)} seconds"},
             state={
                 "checkpoint": str(self.checkpoint),

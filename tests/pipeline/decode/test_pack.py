@@ -25,6 +25,7 @@ from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.model import Coordinates, DeadLetter
 from spark_cep.pipeline.decode.pack import _BYTES_WAITING, Packer
 from spark_cep.pipeline.decode.tallies import Tally
+from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.tasks.pack_batch import rows_of_task
 from spark_cep.pipeline.wire.event_packets import (
     TOPIC,
@@ -42,7 +43,7 @@ from spark_cep.pipeline.wire.packets import (
     PacketKind,
     UnkeyedEvents,
 )
-from spark_cep.pipeline.wire.reports import Count, Counts, LostRecords, Report
+from spark_cep.pipeline.wire.reports import Count, Counts, LostRecords, ProcessMemory, Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from tests.pipeline.decode.lookups import lookup
 
@@ -87,10 +88,13 @@ def packer(decoder: Any, asked: Any = None, unknown: dict[SchemaId, int] | None 
 
 
 def run(
-    packer: Packer, read: Iterable[Any], told: TaskProperties = _TOLD
+    packer: Packer,
+    read: Iterable[Any],
+    told: TaskProperties = _TOLD,
+    key_groups: range = range(GROUPS),
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a task."""
-    return rows_of_task(packer, ENCODER, read, told)
+    return rows_of_task(packer, ENCODER, read, told, key_groups)
 
 
 def rows(sizes: Sequence[int], fault: Fault = Fault.NONE) -> pa.RecordBatch:
@@ -171,6 +175,48 @@ def test_refused_records_travel_in_packets_of_the_same_size(fault: Fault) -> Non
         assert [event.offset for event in events] == list(range(20))
     else:
         assert sum(len(OutputRecords.decode(packet).records) for packet in made) == 20
+
+
+def test_tasks_with_the_same_records_share_the_key_groups() -> None:
+    """Each packs for its own, and one of them tells of the records: together they make what a task
+    for all of them makes."""
+    letter = DeadLetter(Coordinates("t", 0, 7), "condition_failed", "", b"k", b"v")
+
+    def made(key_groups: range) -> list[dict[str, Any]]:
+        events = [rows([10, 20, 30, 40]), rows([50], Fault.MISSING_KEY)]
+        made = run(packer(AsTheyAre([], [letter])), events, key_groups=key_groups)
+        found = [row for batch in made for row in batch.to_pylist()]
+        assert {group_of(row["label"]) for row in found} <= set(key_groups)
+        return [row for row in found if row["kind"] != PacketKind.REPORT]
+
+    def ordered(found: list[dict[str, Any]]) -> list[tuple[int, int, bytes]]:
+        # Dead letters tell when they were made.
+        return sorted(
+            (label, kind, b"" if kind == PacketKind.RECORDS else packet)
+            for label, kind, packet in (row.values() for row in found)
+        )
+
+    alone = made(range(GROUPS))
+    assert len(alone) > 2 * GROUPS
+    assert ordered(made(range(0, GROUPS, 2)) + made(range(1, GROUPS, 2))) == ordered(alone)
+    assert made(range(5, GROUPS, 6)) == [], "more state partitions than key groups"
+
+
+def test_one_of_them_reports() -> None:
+    """The others tell of their process alone, and of their time."""
+    process = ProcessMemory("h", 7, is_jvm=False, bytes=2)
+
+    def report(key_groups: range) -> Report:
+        made = rows_of_task(
+            packer(AsTheyAre()), ENCODER, [rows([10, 20])], _TOLD, key_groups, [process]
+        )
+        (packet,) = packets_of(made, PacketKind.REPORT)
+        return Report.decode(packet)
+
+    first, other = report(range(0, GROUPS, 2)), report(range(1, GROUPS, 2))
+    assert first.counts[Count.RELEVANT_EVENTS,] == 2
+    assert {what for what, *_ in other.counts} == {Count.BUSY_US}
+    assert first.processes == other.processes == (process,)
 
 
 def test_null_is_a_key_to_some_rules() -> None:

@@ -133,7 +133,7 @@ class Groups:
         for partition in sorted({record.at.partition for record in records}):
             rows = self._decoded([r for r in records if r.at.partition == partition])
             told = TaskProperties(0, self.late_until)
-            for made in rows_of_task(self._packer(), ENCODER, [rows], told):
+            for made in rows_of_task(self._packer(), ENCODER, [rows], told, range(GROUPS)):
                 for row in made.to_pylist():
                     packets[group_of(row["label"])].append((row["kind"], row["packet"]))
         for number in range(GROUPS):

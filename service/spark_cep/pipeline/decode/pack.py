@@ -143,8 +143,12 @@ class Packer:
         """Return the largest event time of each partition of the records."""
         return EventTimes(tuple(PartitionTime(t, p, ms) for (t, p), ms in self._maxima.items()))
 
-    def report(self, processes: Sequence[ProcessMemory] = ()) -> Report:
-        """Return the counts of the records. ``processes``: memory, as the task sees it."""
+    def report(self, processes: Sequence[ProcessMemory] = (), *, of_records: bool = True) -> Report:
+        """Return the counts of the records; or, since another task with the same ones has, only
+        how long this one took. ``processes``: memory, as the task sees it."""
+        if not of_records:
+            spent = {what: us for what, us in self._counts.items() if what[0] is Count.BUSY_US}
+            return Report(Counter(spent), processes=tuple(processes))
         read = tuple(
             PartitionRead(t, p, self._arrived[t, p], ms) for (t, p), ms in self._maxima.items()
         )

@@ -74,7 +74,7 @@ class Dataflow:
 
         def run_batch(frame: DataFrame, batch: int) -> None:
             size = batches.run(frame, batch)
-            if self.limit.batch_done(*size) and self.limit.records is not None:
+            if self.limit.batch_done(*size):
                 limit_reads(self.files.limit, self.limit.records)
 
         stream = (

@@ -10,20 +10,24 @@ task may give one.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_cep.pipeline.spark.compiled_java import class_loader
-from spark_cep.pipeline.spark.private_api import java_frame, jvm
+from spark_cep.pipeline.spark.compiled_java import new_object
+from spark_cep.pipeline.spark.private_api import extensions, java_frame, jvm
+
+#: The name under which an offset's JSON has whether its batch goes without a shuffle.
+ONE_STAGE: Final = "one_stage"
 
 
 class JavaBatches:
     """Java's side of the batches of a session's queries."""
 
     def __init__(self, spark: SparkSession) -> None:
-        loader = class_loader(jvm(spark), "Batches")
-        self._java: Any = loader.loadClass("spark_cep.Batches").newInstance()
+        self._java = new_object(jvm(spark), "Batches")
+        mark = json.dumps({ONE_STAGE: True}).strip("{}")
+        new_object(jvm(spark), "OneStage").use(extensions(spark), mark)
 
     def planned(self, log: Any, batch: int) -> tuple[int, Any] | None:
         """The time of a batch's entry in the offset log ``log`` of a query, in milliseconds since

@@ -69,6 +69,12 @@ def hadoop_conf(spark: SparkSession) -> Any:
     return session.sessionState().newHadoopConf()
 
 
+def extensions(spark: SparkSession) -> Any:
+    """The rules of a session's planner, to which queries that start later may be given others."""
+    session: Any = spark._jsparkSession  # noqa: SLF001  the public way needs a jar
+    return session.extensions()
+
+
 def java_frame(frame: DataFrame) -> Any:
     """Java's side of a frame."""
     return frame._jdf  # noqa: SLF001  nothing public has its rows without a second query

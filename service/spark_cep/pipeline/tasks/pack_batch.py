@@ -1,7 +1,8 @@
 """The decode stage as a task of Spark's: a task's records in, rows of packets out.
 
 The first key group passes on dead letters and the task's report; every one is told how far event
-time has come.
+time has come. Where each task has all records of a batch, it packs for the key groups of one state
+partition.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ class PackBatch:
     def __init__(self, packing: Packing, encoder: OutputEncoder) -> None:
         self._packing: bytes = pickled((packing, encoder))
 
-    def __call__(self, records: Iterator[KafkaRecords | LostRecords]) -> Iterator[pa.RecordBatch]:
-        """One task: its records in, packets out."""
+    def __call__(
+        self, records: Iterator[KafkaRecords | LostRecords], key_groups: range
+    ) -> Iterator[pa.RecordBatch]:
+        """One task: its records in, packets for some key groups out."""
         properties = properties_of_task()
         packer, encoder = _packer(self._packing, properties.rules)
-        return rows_of_task(packer, encoder, records, properties, memory_of_task())
+        return rows_of_task(packer, encoder, records, properties, key_groups, memory_of_task())
 
 
 def rows_of_task(
@@ -45,18 +48,24 @@ def rows_of_task(
     encoder: OutputEncoder,
     records: Iterable[KafkaRecords | LostRecords],
     properties: TaskProperties,
+    key_groups: range,
     processes: Sequence[ProcessMemory] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one task."""
-    for packets, letters in packer.pack(records, properties):
+    """The rows of one task for some key groups. If these are a part, other tasks have the same
+    records, and one of them tells of these."""
+    tells = 0 in key_groups
+    for packed, letters in packer.pack(records, properties):
+        packets = [packet for packet in packed if packet[0] in key_groups]
         if packets:
             yield packet_rows(packets)
-        for packet in RecordPackets.of(map(encoder.dead_letter, letters)):
+        for packet in RecordPackets.of(map(encoder.dead_letter, letters)) if tells else ():
             yield packet_rows([(0, PacketKind.RECORDS, packet)])
-    # Also without records: each batch writes each key group.
-    times = packer.times.encode()
-    every = [(group, int(PacketKind.EVENT_TIMES), times) for group in range(packer.key_groups)]
-    yield packet_rows([*every, (0, PacketKind.REPORT, packer.report(processes).encode())])
+    if key_groups:
+        # Also without records: each batch writes each key group.
+        times = packer.times.encode()
+        every = [(group, int(PacketKind.EVENT_TIMES), times) for group in key_groups]
+        report = packer.report(processes, of_records=tells)
+        yield packet_rows([*every, (key_groups[0], PacketKind.REPORT, report.encode())])
 
 
 @lru_cache(maxsize=_MOST_PACKERS)

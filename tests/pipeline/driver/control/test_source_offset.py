@@ -20,6 +20,10 @@ def test_offsets_in_order() -> None:
     assert text == json.dumps(SourceOffset(CONTROL, ends, 4).as_json())
     assert list(json.loads(text)["input"]["a"]) == [str(n) for n in range(12)]
     assert SourceOffset.from_json(json.loads(text)) == offset
+    of_one_stage = SourceOffset(CONTROL, ends, 4, one_stage=True)
+    assert SourceOffset.from_json(of_one_stage.as_json()).one_stage
+    assert of_one_stage == offset
+    assert of_one_stage.digest == offset.digest
     assert offset.by_topic == {"a": {n: n for n in range(12)}}
 
 

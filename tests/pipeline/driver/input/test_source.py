@@ -22,8 +22,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from spark_cep.pipeline.driver.control.answers import last_answer
 from spark_cep.pipeline.driver.control.control_file import ControlFile, start_of, topics_of
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
+from spark_cep.pipeline.driver.input.batch_limit import RecordLimit
 from spark_cep.pipeline.driver.input.pacing import Pacing
-from spark_cep.pipeline.driver.input.source import DriverFiles, input_source
+from spark_cep.pipeline.driver.input.source import DriverFiles, input_source, limit_reads
 from spark_cep.pipeline.read.ranges import Range
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.wire.control import ControlRecord
@@ -37,7 +38,7 @@ def source_of(files: DriverFiles) -> type[DataSource]:
     """That of a query without settings, which packs nothing."""
     settings: Any = None
     pack: Any = iter
-    return input_source("test", (settings, files, None, GROUPS), ({}, True, pack, GROUPS))
+    return input_source("test", (settings, files, None, GROUPS), ({}, True, pack))
 
 
 def files_of(path: Path) -> DriverFiles:
@@ -57,6 +58,8 @@ class Clock:
 
 class Planned:
     """As InputOffsets, for a partition that ends at ``end``, and with a task for each record."""
+
+    state_partitions = 2
 
     def __init__(self) -> None:
         self.end = self.known_end = 0
@@ -104,7 +107,7 @@ class Waited:
 class Source:
     """Spark's side, as Spark calls it."""
 
-    def __init__(self, path: Path, aim: float = 0.0) -> None:
+    def __init__(self, path: Path, aim: float = 0.0, of_one_stage: int | None = None) -> None:
         self.planned, self.files, self.waited = Planned(), files_of(path), Waited()
         self.clock = Clock()
         self.reader: Any = source_of(self.files)({}).streamReader(from_arrow_schema(PACKET_SCHEMA))
@@ -113,6 +116,8 @@ class Source:
             "_pacing": Pacing(aim, self.clock),
             "_arrivals": self.waited,
         }
+        path.parent.mkdir()
+        limit_reads(self.files.limit, RecordLimit(None, of_one_stage))
         self.at = self.reader.initialOffset()
 
     def next(self) -> dict[str, Any]:
@@ -178,10 +183,32 @@ def test_a_record_goes_with_the_first_task(path: Path) -> None:
     source.planned.end = 2
     more = source.next()
     told = WAITED_FOR.encode()
-    assert source.tasks(start, silent) == [(told, [])]
+    every = range(GROUPS)
+    assert source.tasks(start, silent) == [(told, [], every)]
     ranges = [[Range("t", 0, 0, 1)], [Range("t", 0, 1, 2)]]
-    assert source.tasks(silent, more) == [(None, each) for each in ranges]
-    assert source.tasks(start, more) == [(told, ranges[0]), (None, ranges[1])]
+    assert source.tasks(silent, more) == [(None, each, every) for each in ranges]
+    assert source.tasks(start, more) == [(told, ranges[0], every), (None, ranges[1], every)]
+
+
+def test_each_task_of_one_stage_has_the_whole_batch(path: Path) -> None:
+    """For the key groups of its state partition. A larger batch has two stages, and what a batch
+    was planned with it has again."""
+    source, file = Source(path, of_one_stage=2), ControlFile(path, "run-1", {})
+    start = source.at
+    file.write(WAITED_FOR)
+    source.planned.end = 2
+    small = source.next()
+    told, ranges = WAITED_FOR.encode(), [Range("t", 0, 0, 1), Range("t", 0, 1, 2)]
+    of_one_stage = [(told, ranges, range(0, GROUPS, 2)), (told, ranges, range(1, GROUPS, 2))]
+    assert source.tasks(start, small) == of_one_stage
+    source.planned.end = 5
+    large = source.next()
+    assert [task[1:] for task in source.tasks(small, large)] == [
+        ([Range("t", 0, at, at + 1)], range(GROUPS)) for at in range(2, 5)
+    ]
+    assert source.next() == large, "with nothing new there is no other text"
+    limit_reads(source.files.limit, RecordLimit(None, None))
+    assert source.tasks(start, small) == of_one_stage
 
 
 def test_where_the_job_begins_is_told_with_the_first_batch(path: Path) -> None:

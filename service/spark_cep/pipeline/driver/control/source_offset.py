@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from spark_cep.pipeline.spark.java_batches import ONE_STAGE
 from spark_cep.pipeline.wire.control import Partition
 
 #: By partition, the offset of the next record.
@@ -26,11 +27,13 @@ class SourceOffset:
     """The content of the driver's file by then
     (:class:`~spark_cep.pipeline.driver.control.control_file.ControlFile`; empty: nothing), and
     the offsets at which the batch ends in each partition. ``key_groups``: the number of key groups
-    that the state has when it is done."""
+    that the state has when it is done. ``one_stage``: the batch has a task for each state
+    partition, which reads all of its records; this tells no batches apart."""
 
     control: dict[str, Any] = field(default_factory=dict)
     input: Ends = field(default_factory=dict)
     key_groups: int = 1
+    one_stage: bool = field(default=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """For the log. Equal offsets have equal texts: Spark holds these against each other."""
@@ -38,12 +41,14 @@ class SourceOffset:
             "control": self.control,
             "input": nested(self.input),
             "key_groups": self.key_groups,
+            ONE_STAGE: self.one_stage,
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> SourceOffset:
         """From the log. Raises KeyError for a value of another form."""
-        return cls(value["control"], by_partition(value["input"]), value["key_groups"])
+        input_ends, key_groups = by_partition(value["input"]), value["key_groups"]
+        return cls(value["control"], input_ends, key_groups, value.get(ONE_STAGE, False))
 
     @classmethod
     def of_entry(cls, sources: Sequence[Any]) -> SourceOffset:

@@ -4,13 +4,16 @@ Spark plans a batch by numbers of records. So records are reckoned into bytes by
 mean size: that of a sample, taken from where the job goes on to read, and then that of the batches
 themselves. Memory is safe without it (what a batch holds is spilled); it keeps batches, and what
 lies on disk for one, of a size.
+
+A small batch goes through one stage of Spark's, in which the task of each state partition reads
+all of its records and keeps those of its key groups. That saves a stage and a shuffle.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -28,6 +31,19 @@ _GUESS: Final = 1_024
 #: Records of a sample, and of a batch that is as good as one.
 _SAMPLE: Final = 1_000
 _SAMPLE_SECONDS: Final = 2.0
+#: With more of either, reading twice takes longer than a stage.
+_ONE_STAGE_RECORDS: Final = 6_000
+_ONE_STAGE_BYTES: Final = 2 << 20
+#: With four of them one stage takes as long as two, and with eight longer.
+_ONE_STAGE_STATE_PARTITIONS: Final = 2
+
+
+class RecordLimit(NamedTuple):
+    """The most records of a batch (``None``: all there are), and of one that goes through one stage
+    (``None``: none does)."""
+
+    most: int | None
+    of_one_stage: int | None
 
 
 class BatchLimit:
@@ -37,36 +53,41 @@ class BatchLimit:
         source = settings.source
         self._most_records = source.max_offsets_per_trigger
         self._most_bytes = source.max_bytes_per_trigger
+        # Tasks that skip lost records may skip different ones.
+        self._one_stage = (
+            settings.state.state_partitions <= _ONE_STAGE_STATE_PARTITIONS
+            and source.fail_on_data_loss
+            and (source.min_partitions or 1) == 1
+        )
         self._guessed = mean is None
         self._mean: float = _GUESS if mean is None else max(1.0, mean)
-        self.records = self._allowed()
+        self._told, self.records = self._mean, self._allowed()
 
     def batch_done(self, records: int, size: int) -> bool:
         """A batch had so many records and bytes; returns whether :attr:`records` is another now."""
-        if not records or self._most_bytes is None:
+        if not records:
             return False
-        before = self.records
-        assert before is not None
-        mean = size / records
+        most, mean = self.records.most, size / records
         # A full batch tells much, however few its records are; a few of live input tell little.
-        weight = 0.5 if records >= before // 2 else min(0.5, records / _SAMPLE)
+        full = most is not None and records >= most // 2
+        weight = 0.5 if full else min(0.5, records / _SAMPLE)
         if self._guessed and records >= _SAMPLE:
             weight, self._guessed = 1.0, False
         self._mean += weight * (mean - self._mean)
-        if size > self._most_bytes:
+        if self._most_bytes is not None and size > self._most_bytes:
             self._mean = max(self._mean, mean)
-        allowed = self._allowed()
-        assert allowed is not None
-        if abs(allowed - before) <= before // 8:
+        if abs(self._mean - self._told) <= self._told / 8:
             return False
-        self.records = allowed
-        return True
+        before, self._told, self.records = self.records, self._mean, self._allowed()
+        return self.records != before
 
-    def _allowed(self) -> int | None:
-        if self._most_bytes is None:
-            return self._most_records
-        allowed = max(1, int(self._most_bytes / max(1.0, self._mean)))
-        return allowed if self._most_records is None else min(allowed, self._most_records)
+    def _allowed(self) -> RecordLimit:
+        mean, most = max(1.0, self._mean), self._most_records
+        if self._most_bytes is not None:
+            by_size = max(1, int(self._most_bytes / mean))
+            most = by_size if most is None else min(by_size, most)
+        few = min(_ONE_STAGE_RECORDS, int(_ONE_STAGE_BYTES / mean)) if self._one_stage else None
+        return RecordLimit(most, few)
 
 
 def mean_size(settings: Settings, partitions: Iterable[Partition]) -> float | None:

@@ -90,6 +90,11 @@ class InputOffsets:
         least = self._settings.source.min_partitions or 1
         return together(divided(found, least), least)
 
+    @property
+    def state_partitions(self) -> int:
+        """The number of tasks that match."""
+        return self._settings.state.state_partitions
+
     @cached_property
     def _cluster(self) -> Cluster:
         return self._made()

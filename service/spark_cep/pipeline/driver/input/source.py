@@ -28,6 +28,7 @@ from spark_cep.pipeline.driver.control.answers import KafkaAnswer, tell_answer
 from spark_cep.pipeline.driver.control.control_file import newest, record_between
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import write_for_query
+from spark_cep.pipeline.driver.input.batch_limit import RecordLimit
 from spark_cep.pipeline.read.ranges import Range, records_left, records_of
 from spark_cep.pipeline.spark.forking.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
@@ -69,9 +70,8 @@ class DriverFiles(NamedTuple):
 
 #: Behind the files: where the first batch begins, if it is not done, and the number of key groups.
 _Planning = tuple["Settings", DriverFiles, Ends | None, int]
-#: librdkafka's properties, whether lost records are an error, what packs, and the number of key
-#: groups.
-_Reading = tuple[dict[str, Any], bool, PackBatch, int]
+#: librdkafka's properties, whether lost records are an error, and what packs.
+_Reading = tuple[dict[str, Any], bool, PackBatch]
 
 
 def input_packets(
@@ -87,7 +87,7 @@ def input_packets(
     # Spark warns of two with the same name.
     name = f"spark_cep_input_{next(_numbers)}"
     fail = settings.source.fail_on_data_loss
-    reading = (settings.reader_config(), fail, pack, key_groups)
+    reading = (settings.reader_config(), fail, pack)
     spark.dataSource.register(input_source(name, (settings, files, start, key_groups), reading))
     return spark.readStream.format(name).load()
 
@@ -102,11 +102,10 @@ def input_source(name: str, planning: _Planning, reading: _Reading) -> type[Data
     return type("InputSource", (_InputSource,), made)
 
 
-def limit_reads(limit_file: Path, most_records: int | None) -> None:
-    """From the next batch on, let each have so many records (``None``: all there are). Spark asks a
-    source for its bound once, when the query starts. Raises StartError when the file cannot be
-    written."""
-    write_for_query(limit_file, json.dumps(most_records), "how much to read")
+def limit_reads(limit_file: Path, limit: RecordLimit) -> None:
+    """From the next batch on, let each have so many records. Spark asks a source for its bound
+    once, when the query starts. Raises StartError when the file cannot be written."""
+    write_for_query(limit_file, json.dumps(limit), "how much to read")
 
 
 class _InputSource(DataSource):
@@ -127,10 +126,12 @@ class _InputSource(DataSource):
 
 
 class _Part(NamedTuple):
-    """The part of a task: a control record, as a packet, and ranges of records; or one of them."""
+    """The part of a task: a control record, as a packet, and ranges of records; or one of them. It
+    makes packets for ``key_groups``."""
 
     control: bytes | None
     ranges: list[Range]
+    key_groups: range
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -166,9 +167,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Arrivals(self._given[0].reader_config())
 
     @property
-    def _most_records(self) -> int | None:
-        most: int | None = json.loads(self._planned[1].limit.read_text("ascii"))
-        return most
+    def _limit(self) -> RecordLimit:
+        return RecordLimit(*json.loads(self._planned[1].limit.read_text("ascii")))
 
     @property
     def _control(self) -> dict[str, Any]:
@@ -184,17 +184,22 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return SourceOffset({}, ends, key_groups).as_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
-        most = self._most_records
+        most = self._limit.most
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         bounded = self._last_control is not None
         if not bounded:
             self._pacing.asked()
-        most = None if isinstance(limit, ReadAllAvailable) else self._most_records
-        ends = self._planned[0].latest(SourceOffset.from_json(start).input, most)
+        most, most_of_one_stage = self._limit
+        begins, offsets = SourceOffset.from_json(start), self._planned[0]
+        ends = offsets.latest(begins.input, None if isinstance(limit, ReadAllAvailable) else most)
         control = self._control if self._last_control is None else self._last_control
-        end = SourceOffset(control, ends, self._given[-1]).as_json()
+        records = sum(end - begins.input.get(at, 0) for at, end in ends.items())
+        one_stage = most_of_one_stage is not None and records <= most_of_one_stage
+        planned = SourceOffset(control, ends, self._given[-1], one_stage)
+        # However the batch before was run.
+        end = start if planned == begins else planned.as_json()
         return end if bounded else self._paced(start, end, control, ends)
 
     def _paced(
@@ -234,21 +239,26 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begins, ends = SourceOffset.from_json(start), SourceOffset.from_json(end)
         record = record_between(begins, ends)
         packet = None if record is None else record.encode()
-        ranges = self._planned[0].ranges(begins.input, ends.input)
-        parts = [_Part(None, each) for each in ranges]
-        if packet is not None:
-            parts[:1] = [_Part(packet, ranges[0] if ranges else [])]
+        offsets, key_groups = self._planned[0], range(self._given[-1])
+        ranges = offsets.ranges(begins.input, ends.input)
+        if ends.one_stage:
+            every, tasks = [each for task in ranges for each in task], offsets.state_partitions
+            parts = [_Part(packet, every, key_groups[number::tasks]) for number in range(tasks)]
+        else:
+            parts = [_Part(None, each, key_groups) for each in ranges]
+            if packet is not None:
+                parts[:1] = [_Part(packet, ranges[0] if ranges else [], key_groups)]
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        config, fail, pack, groups = _made(self._reading)
+        config, fail, pack = _made(self._reading)
         part: _Part = partition.value
-        if part.control is not None:
+        if part.control is not None and part.key_groups:
             kind = PacketKind.CONTROL
-            yield packet_rows([(group, kind, part.control) for group in range(groups)])
+            yield packet_rows([(group, kind, part.control) for group in part.key_groups])
         if part.ranges:
             read = records_of if fail else records_left
-            yield from pack(read(part.ranges, config))
+            yield from pack(read(part.ranges, config), part.key_groups)
 
 
 @lru_cache(maxsize=1)
