@@ -181,8 +181,8 @@ class StateSettings(SettingsSection):
     )
     state_partitions: int = setting(
         2,
-        "Tasks that match; each adds about 60 ms to a batch. `spark-cep rescale` changes the "
-        "number of a checkpoint.",
+        "Tasks that match; on two cores each beyond two adds 30 to 60 ms to a batch. "
+        "`spark-cep rescale` changes the number of a checkpoint.",
         unit="partitions",
         ge=1,
         le=32_768,

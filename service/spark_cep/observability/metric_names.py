@@ -70,8 +70,8 @@ STAGES: Final = {
     "source": "reading Kafka, and the way to Python",
     "decode": "decoding and conditions",
     "pack": "rows to packets by key group",
-    "shuffle": "what the matcher waited for its packets: the shuffle, and their way to Python; in a "
-    "batch of one stage, also until they were made",
+    "shuffle": "what the matcher waited for its packets: the shuffle, and their way to Python; in a"
+    " batch of one stage, also until they were made",
     "state_read": "reading key groups and buckets",
     "match": "order, rules, deadlines",
     "encode": "matches, their rows and timeouts to output records",

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
@@ -191,6 +192,30 @@ def test_a_batch_gives_the_bytes_of_its_tasks(spark: SparkSession, tmp_path: Pat
     _stop_when(query, lambda: len(found) >= 2)
     assert query.exception() is None
     assert found[:2] == [struct.pack(">2q", 0, 2), struct.pack(">2q", 3, 5)]
+
+
+@pytest.mark.spark
+def test_a_task_that_gives_two_rows_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark uses its row again, so the second one would be read twice."""
+    stream = spark.readStream.format("rate-micro-batch").options(rowsPerBatch=4, numPartitions=2)
+    rows = stream.load().selectExpr("CAST(value AS BINARY)")
+    batches = JavaBatches(spark)
+    refused: list[str] = []
+
+    def run(frame: DataFrame, batch: int) -> None:  # noqa: ARG001  Spark's interface
+        with pytest.raises(Py4JJavaError) as error:
+            batches.run(frame)
+        refused.append(str(error.value))
+
+    query = (
+        rows.writeStream.option("checkpointLocation", str(tmp_path))
+        .trigger(once=True)
+        .foreachBatch(run)
+        .start()
+    )
+    assert query.awaitTermination(60)
+    assert len(refused) == 1
+    assert "a task of the batch gave more than one row" in refused[0]
 
 
 @pytest.mark.spark

@@ -21,11 +21,17 @@ public class Batches {
     return new Object[] {time, of(of(of(of(plan, "offsets"), "head"), "get"), "json")};
   }
 
-  /** Runs a batch; the first column, of bytes, of the one row that each task may give, one after the other. */
+  /**
+   * Runs a batch; the first column, of bytes, of the one row that each task may give, one after the other.
+   * IllegalStateException for a task that gives two: Spark uses its row again for the second.
+   */
   public byte[] run(Dataset batch) {
     Object[] rows = (Object[]) ((LogicalRDD) batch.queryExecution().logical()).rdd().collect();
     ByteArrayOutputStream joined = new ByteArrayOutputStream();
     for (int number = 0; number < rows.length; number++) {
+      if (number > 0 && rows[number] == rows[number - 1]) {
+        throw new IllegalStateException("a task of the batch gave more than one row");
+      }
       byte[] bytes = ((InternalRow) rows[number]).getBinary(0);
       joined.write(bytes, 0, bytes.length);
     }

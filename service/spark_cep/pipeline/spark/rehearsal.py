@@ -80,7 +80,7 @@ class _Remember(StatefulProcessor):
         for frame in rows:
             self._map.containsKey(("key",))
             self._map.updateValue(("key",), ("value",))
-            yield frame[["packet"]].set_axis(REPORT_SCHEMA.names, axis=1)
+            yield frame[["packet"]].head(1).set_axis(REPORT_SCHEMA.names, axis=1)
 
     def close(self) -> None:
         """Nothing is held."""
