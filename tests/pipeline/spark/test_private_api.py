@@ -202,7 +202,7 @@ def test_a_task_that_gives_two_rows_is_an_error(spark: SparkSession, tmp_path: P
     batches = JavaBatches(spark)
     refused: list[str] = []
 
-    def run(frame: DataFrame, batch: int) -> None:  # noqa: ARG001  Spark's interface
+    def run(frame: DataFrame, batch: int) -> None:
         with pytest.raises(Py4JJavaError) as error:
             batches.run(frame)
         refused.append(str(error.value))
