@@ -74,26 +74,24 @@ test-bounds: setup ## Run decoding, damaged state, packed columns, results and s
 test-wheel: setup ## Build the wheel, install it beside a user's packages, and use it there
 	$(PY) -m pytest tests/wheel -m "not unit and not slow"
 
-# Three parts beside each other that take about as long. Each shows its output when it ends. With three jobs, one part
-# has been seen to wait until another had ended.
+# Two parts beside each other, and the third when one of them has ended: on two cores, time-outs of tests hold. Each shows its
+# output when it ends.
 test-rest: setup browser ## Run the tests that need Java, Spark or Kafka
-	$(MAKE) --no-print-directory -j 4 --output-sync=target test-e2e test-others test-waiting
+	$(MAKE) --no-print-directory -j 2 --output-sync=target test-e2e test-waiting test-others
 
-# Tests of the whole job that wait for limits and time-outs, with some that do not, and those that the others take.
+# Tests of the whole job that wait for limits and time-outs, with some that do not.
 WAITING := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages how_a_run_ends command_stop operations_page \
   rights secrets security state_faults state_report)
-BALANCE := $(patsubst %,tests/e2e/test_%.py,cluster command_run exactly_once)
 NEITHER := not unit and not slow
 
 test-e2e: setup
-	$(PY) -m pytest tests/e2e -m "$(NEITHER)" $(patsubst %,--ignore %,$(BALANCE) $(WAITING))
-
-test-others: setup browser
-	$(PY) -m pytest tests -m "$(NEITHER)" --ignore tests/e2e --ignore tests/wheel
-	$(PY) -m pytest $(BALANCE) -m "$(NEITHER)"
+	$(PY) -m pytest tests/e2e -m "$(NEITHER)" $(patsubst %,--ignore %,$(WAITING))
 
 test-waiting: setup
 	$(PY) -m pytest $(WAITING) -m "$(NEITHER)"
+
+test-others: setup
+	$(PY) -m pytest tests -m "$(NEITHER)" --ignore tests/e2e --ignore tests/wheel
 
 test-page: setup browser ## The pages of spark-cep play and watch in Chromium (ARGS=...)
 	$(PY) -m pytest tests/play/test_page.py $(ARGS)
