@@ -134,7 +134,6 @@ def judged(catalogue: ResolvedSchemas, values: Sequence[bytes]) -> list[Judged]:
         partitionings=tuple(
             PackedPartitioning.of(n, part) for n, part in enumerate(plan.partitionings)
         ),
-        key_groups=4,
         time_columns=("ts",),
         key_texts=(("k",),),
         max_ahead_ms=DAY,

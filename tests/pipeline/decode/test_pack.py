@@ -82,7 +82,7 @@ def packer(decoder: Any, asked: Any = None, unknown: dict[SchemaId, int] | None 
     schemas = ResolvedSchemas((), unknown_ids=unknown or {}, lookup=asked or lookup())
     decoder.reader = schemas.reader([], ColumnVectors())
     return Packer(
-        (PackedPartitioning(0, 1, 0, keeps_payload=True),), GROUPS, ("ts",), (("k",),), None,
+        (PackedPartitioning(0, 1, 0, keeps_payload=True),), ("ts",), (("k",),), None,
         decoder,
     )  # fmt: skip
 

@@ -169,7 +169,6 @@ class Groups:
             partitionings=tuple(
                 PackedPartitioning.of(n, p) for n, p in enumerate(PLAN.partitionings)
             ),
-            key_groups=GROUPS,
             time_columns=("time",),
             key_texts=(("key",),),
             max_ahead_ms=None,

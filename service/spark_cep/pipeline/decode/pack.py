@@ -75,7 +75,6 @@ class Packer:
     say in dead letters what was missing."""
 
     partitionings: tuple[PackedPartitioning, ...]
-    key_groups: int
     time_columns: tuple[str, ...]
     key_texts: tuple[tuple[str, ...], ...]
     max_ahead_ms: int | None

@@ -42,7 +42,6 @@ class Packing:
                 PackedPartitioning.of(number, part, micros=decoder.in_micros)
                 for number, part in enumerate(plan.partitionings)
             ),
-            key_groups=self.options.key_groups,
             time_columns=tuple(one.event_time for one in self.format.types),
             key_texts=tuple(
                 tuple(

@@ -65,14 +65,12 @@ def jvm(spark: SparkSession | SparkContext) -> Any:
 
 def hadoop_conf(spark: SparkSession) -> Any:
     """Hadoop's settings, with those of the session."""
-    session: Any = spark._jsparkSession  # noqa: SLF001  its file systems are opened with them
-    return session.sessionState().newHadoopConf()
+    return _java_session(spark).sessionState().newHadoopConf()
 
 
 def extensions(spark: SparkSession) -> Any:
     """The rules of a session's planner, to which queries that start later may be given others."""
-    session: Any = spark._jsparkSession  # noqa: SLF001  the public way needs a jar
-    return session.extensions()
+    return _java_session(spark).extensions()
 
 
 def java_frame(frame: DataFrame) -> Any:
@@ -113,3 +111,8 @@ def repartition_checkpoint(spark: SparkSession, checkpoint: str, partitions: int
     """Spread the state of a checkpoint over so many partitions, as a batch of its own."""
     manager = spark._streamingCheckpointManager  # noqa: SLF001  to be public in a later Spark
     manager.repartition(checkpoint, partitions)
+
+
+def _java_session(spark: SparkSession) -> Any:
+    """Java's side of a session."""
+    return spark._jsparkSession  # noqa: SLF001  nothing public has its settings and rules
