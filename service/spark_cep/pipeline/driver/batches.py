@@ -13,6 +13,7 @@ from spark_cep.codecs.record_reader import RecordFormat
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten
 from spark_cep.pipeline.driver.control.source_offset import SourceOffset
 from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
+from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.spark.java_batches import JavaBatches
 from spark_cep.pipeline.spark.private_api import offset_log
 from spark_cep.pipeline.tasks.batch_properties import set_properties
@@ -62,6 +63,9 @@ class Batches:
         self._newest = batch, offset
         rules = self.rules.of(batch, lambda: {} if begins is None else begins.by_topic)
         late_until = self.before(batch)
+        if begins is None and late_until is None:
+            # Nothing is late in a checkpoint's first batch, so records leave their bytes behind.
+            late_until = BEGINNING
         known, decided, partly = self.schemas.known, None, self.partly_written
         if partly is not None and partly.batch == batch:
             known = decided = partly.schemas
