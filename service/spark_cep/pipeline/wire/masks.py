@@ -17,12 +17,22 @@ def distinct_masks(words: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int6
     kind = pa.int64() if count == 1 else pa.binary(8 * count)
     encoded = pa.Array.from_buffers(kind, len(rows), [None, pa.py_buffer(rows)]).dictionary_encode()
     places = encoded.indices.to_numpy().astype(np.int64)
-    return [_mask(each) for each in encoded.dictionary.to_pylist()], places
+    distinct = np.frombuffer(encoded.dictionary.buffers()[1], np.uint64)
+    return _masks(distinct[: len(encoded.dictionary) * count].reshape(-1, count)), places
 
 
-def _mask(words: bytes | int) -> int:
-    """A set of conditions, given as its only word or the bytes of all, as one number."""
-    if isinstance(words, int):
-        return words
-    found = np.frombuffer(words, np.int64).tolist()
-    return sum(each << WORD_BITS * number for number, each in enumerate(found))
+def _masks(words: NDArray[np.uint64]) -> list[int]:
+    """Rows of words as one number each."""
+    rows, count = words.shape
+    if count == 1:
+        return words[:, 0].tolist()
+    # Without the bits that a word leaves free, and with one word more, for what the last may reach.
+    packed = np.zeros((rows, count + 1), np.uint64)
+    for number in range(count):
+        place, bit = divmod(WORD_BITS * number, 64)
+        packed[:, place] |= words[:, number] << np.uint64(bit)
+        if bit:
+            packed[:, place + 1] |= words[:, number] >> np.uint64(64 - bit)
+    each = packed.shape[1] * packed.itemsize
+    data = packed.astype("<u8", copy=False).tobytes()
+    return [int.from_bytes(data[at : at + each], "little") for at in range(0, len(data), each)]
