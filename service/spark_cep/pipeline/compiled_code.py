@@ -22,6 +22,7 @@ from spark_cep.pipeline.librdkafka.producer import produce_nothing
 from spark_cep.pipeline.read.ranges import read_nothing
 from spark_cep.pipeline.state.prepared import prepare as prepare_state
 from spark_cep.programs.event_masks import event_masks
+from spark_cep.programs.loops.event_mask_loops import relevant_events
 
 
 def prepare() -> None:
@@ -61,6 +62,8 @@ def _decode_nothing() -> None:
     read = layouts.read(nothing, nothing, np.zeros(0, np.int32))
     RecordCutter.of(parse('"string"', "nothing")).cut(b"", 0, b"")
     masks = event_masks(RecordTypes(), (), 1, ColumnVectors())
-    masks.of(np.zeros(0, np.int32), nothing.data, read.wholes, read.doubles, read.nulls)
+    words = masks.of(np.zeros(0, np.int32), nothing.data, read.wholes, read.doubles, read.nulls)
+    no_tests = np.zeros((0, 2), np.int64)
+    relevant_events(words, 0, no_tests[:, 0].copy(), no_tests, no_tests, np.zeros((0, 2), np.bool_))
     nothing.compacted()
     place_hashes(*nothing.pool, nothing.nulls, np.zeros(0, np.int64))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from spark_cep.compiler.plan_data import PLAN_DATA
@@ -205,6 +206,6 @@ def test_events_that_are_no_rows_are_dropped_where_they_are_decoded() -> None:
     (part,) = compile_rules([sql_rule(statement, EVENT)], TYPES).partitionings
     bits = {str(each.expression and each.expression.canonical): 1 << n
             for n, each in enumerate(part.conditions)}  # fmt: skip
-    found = relevance(part.rules)
-    assert found.of(bits["None"] | bits["v = 1"]) == (False, False)
-    assert found.of(bits["None"] | bits["v > 1 OR s = 'x'"]) == (True, True)
+    events = [bits["None"] | bits[condition] for condition in ("v = 1", "v > 1 OR s = 'x'")]
+    found = relevance(part.rules, 1).of(np.array(events).reshape(-1, 1), 0)
+    assert found.tolist() == [[False, False], [True, True]]

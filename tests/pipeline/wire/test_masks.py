@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 
 from spark_cep.pipeline.wire.event_packets import WORD_BITS
@@ -15,3 +17,20 @@ def test_each_mask_stands_once() -> None:
     two, places = distinct_masks(np.array([[1, 2], [1, 0], [1, 2]], np.int64))
     wide = 1 | 2 << WORD_BITS
     assert ([two[place] for place in places], len(two)) == ([wide, 1, wide], 2)
+
+
+def test_words_of_all_their_bits() -> None:
+    """One number has all bits of many words, the highest ones too, and their order."""
+    random = Random(7)
+    for count in (2, 3, 31, 32, 33, 64, 65):
+        rows = [[random.getrandbits(WORD_BITS) for _ in range(count)] for _ in range(20)]
+        masks, places = distinct_masks(np.array(rows, np.int64))
+        wide = [sum(each << WORD_BITS * n for n, each in enumerate(row)) for row in rows]
+        assert [masks[place] for place in places] == wide
+
+
+def test_no_rows() -> None:
+    """Without rows there is no mask."""
+    for count in (1, 4):
+        masks, places = distinct_masks(np.zeros((0, count), np.int64))
+        assert (masks, len(places)) == ([], 0)

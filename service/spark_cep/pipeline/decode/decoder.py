@@ -33,11 +33,9 @@ from spark_cep.pipeline.decode.evaluation import ColumnVector
 from spark_cep.pipeline.decode.iso_times import micros_of
 from spark_cep.pipeline.decode.kafka_columns import KafkaColumns
 from spark_cep.pipeline.decode.keys import KeyTexts, keys_of
-from spark_cep.pipeline.decode.relevance import Relevance
 from spark_cep.pipeline.decode.tallies import NO_TIME, Tally, tallies
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, TYPE_COLUMN, word
-from spark_cep.pipeline.wire.masks import distinct_masks
 from spark_cep.programs.event_masks import EventMasks
 
 _MOST_SECONDS = 1_000_000_000_000
@@ -113,7 +111,7 @@ class Decoder:
             lacking = np.flatnonzero(missing & _of_types(part.needs_key, of) & timed)
             if len(lacking):
                 # Where no step could take an event, nobody misses its key.
-                taken_by_step = self._relevant(part, part.of_steps, words[lacking])[:, 1]
+                taken_by_step = part.of_steps.of(words[lacking], part.first_word)[:, 1]
                 lacking = lacking[taken_by_step]
             faults[lacking] = Fault.MISSING_KEY
         judged = faults > Fault.NOT_READ
@@ -281,15 +279,8 @@ class Decoder:
         if self.keep_all:
             reads = _of_types(part.needs_key, of) | _of_types(part.takes_null, of)
             return reads, reads
-        keep, relevant = self._relevant(part, part.relevance, words).T
+        keep, relevant = part.relevance.of(words, part.first_word).T
         return keep, relevant
-
-    @staticmethod
-    def _relevant(part: Part, relevance: Relevance, words: _Longs) -> _Flags:
-        """The answers of :meth:`Relevance.of` for events with these conditions."""
-        masks, places = distinct_masks(words[:, part.first_word : part.first_word + part.words])
-        answers = np.array([relevance.of(mask) for mask in masks], bool).reshape(-1, 2)
-        return answers[places]
 
     def _of_part(
         self,

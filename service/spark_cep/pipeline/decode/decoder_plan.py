@@ -121,16 +121,17 @@ class _Plan:
     def _part(self, number: int, first_word: int, part: Partitioning) -> Part:
         inputs = [t.input for t in self._schemas.types]
         reads = [part.reads(name) for name in inputs]
+        words = -(-len(part.conditions) // WORD_BITS)
         return Part(
             number,
             first_word,
-            -(-len(part.conditions) // WORD_BITS),
+            words,
             tuple(self._key(expression, reads) for expression in part.key),
             tuple(map(part.needs_key, inputs)),
             tuple(map(part.takes_null, inputs)),
             tuple(self._slot(slot) for slot in part.slots),
-            relevance(part.rules),
-            relevance(part.rules[: len(part.step_plans)]),
+            relevance(part.rules, words),
+            relevance(part.rules[: len(part.step_plans)], words),
             part.keeps_payload,
         )
 

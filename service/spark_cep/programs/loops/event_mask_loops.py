@@ -129,3 +129,23 @@ def set_masks(
                 programs.conditions[each], event, programs, columns, stack
             ):
                 out[event, word] &= ~mask
+
+
+@compiled
+def relevant_events(words, first, strict, inputs, bits, out):
+    """Write for each event, whose words begin at ``first``, whether a bit of ``strict`` is set or a
+    test holds, and whether a test holds: its bit of ``inputs`` (word and mask) is set, and one of
+    its ``bits``."""
+    for event in range(len(words)):
+        holds = False
+        for test in range(len(inputs)):
+            if holds or not words[event, first + inputs[test, 0]] & inputs[test, 1]:
+                continue
+            for word in range(bits.shape[1]):
+                if words[event, first + word] & bits[test, word]:
+                    holds = True
+                    break
+        needed = holds
+        for word in range(len(strict)):
+            needed |= words[event, first + word] & strict[word] != 0
+        out[event, 0], out[event, 1] = needed, holds
