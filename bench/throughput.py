@@ -46,7 +46,7 @@ def throughput(
     )
     _check_known(results["ours"])
     ratios = [
-        ratio("heap state, filtered", results, "ours", HEAP_FILTERED, 1.5),
+        ratio("heap state, filtered", results, "ours", HEAP_FILTERED, 2.0),
         ratio("heap state, unfiltered", results, "ours", HEAP, 4.0),
         ratio("share of Spark's reading", results, "ours", "Spark alone", 0.6),
     ]
@@ -83,7 +83,7 @@ def quick(bed: TestBed, program: FlinkProgram, *, events: int, runs: int) -> dic
     of_payments = _payments(bed, (ours, theirs), Amount.DECIMAL, events // 2, runs)
     return {
         "ratios": [
-            ratio("heap state, filtered", results, "ours", HEAP_FILTERED, 1.5).document(),
+            ratio("heap state, filtered", results, "ours", HEAP_FILTERED, 2.0).document(),
             ratio("share of Spark's reading", results, "ours", "Spark alone", 0.6).document(),
             of_amount(Amount.DECIMAL, of_payments),
         ],
@@ -109,7 +109,7 @@ def payments(
 def of_amount(amount: Amount, results: Mapping[str, list[Run]]) -> dict[str, Any]:
     """The ratio for payments of amounts of that type."""
     name = f"payments, {amount.upper()}"
-    return ratio(name, results, "ours", HEAP_FILTERED, 1.5).document()
+    return ratio(name, results, "ours", HEAP_FILTERED, 2.0).document()
 
 
 def _payments(

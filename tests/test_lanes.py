@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LANES = ("test-unit", "test-slow", "test-wheel", "test-e2e", "test-others", "test-waiting")
+LANES = ("test-unit", "test-slow", "test-wheel", "test-processes", "test-others")
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,8 @@ def _masks(words: NDArray[np.uint64]) -> list[int]:
     """Rows of words as one number each."""
     rows, count = words.shape
     if count == 1:
-        return list(map(int, words[:, 0]))
+        only: list[int] = words[:, 0].tolist()
+        return only
     # Without the bits that a word leaves free, and with one word more, for what the last may reach.
     packed = np.zeros((rows, count + 1), np.uint64)
     for number in range(count):
