@@ -40,7 +40,7 @@ QUANTIFIERS: list[dict[str, Any]] = [
     ),
     {"times": Times(1, None), "greedy": True},
     {"times": Times(1, 2), "greedy": True},
-    *({"times": Times(1, None), "until": until} for until in (A, B)),
+    {"times": Times(1, None), "until": B},
 ]
 PLAIN: list[dict[str, Any]] = [
     {},
@@ -56,9 +56,7 @@ NEGATIVE = (Contiguity.NOT_NEXT, Contiguity.NOT_FOLLOWED_BY)
 def _steps(
     name: str, afters: tuple[Contiguity | None, ...], quantifiers: list[dict[str, Any]]
 ) -> Iterator[Step]:
-    """Yield steps of that name. With a and b exchanged all streams are there as well, so the
-    condition of a first step is always A."""
-    for after, where in product(afters, (A,) if afters == (None,) else (A, B)):
+    for after, where in product(afters, (A, B)):
         if after is not None and after.negative:
             yield Step(name, after, where)
         else:
@@ -89,7 +87,7 @@ def _agree(rules: Iterator[Rule]) -> int:
 def test_one_step() -> None:
     """Each quantifier alone."""
     patterns = ((step,) for step in _steps("x", (None,), QUANTIFIERS))
-    assert _agree(_rules(patterns, LONGER_THAN_ALL)) >= 24
+    assert _agree(_rules(patterns, LONGER_THAN_ALL)) >= 40
 
 
 @pytest.mark.parametrize("after", [*POSITIVE, *NEGATIVE])
@@ -102,7 +100,7 @@ def test_two_steps(after: Contiguity) -> None:
 def test_two_steps_with_deadlines_between() -> None:
     """A window that runs out while the stream goes on."""
     patterns = product(_steps("x", (None,), PLAIN), _steps("y", (*POSITIVE, *NEGATIVE), PLAIN))
-    assert _agree(_rules(patterns, SHORT)) >= 150
+    assert _agree(_rules(patterns, SHORT)) >= 200
 
 
 @pytest.mark.parametrize(
