@@ -43,7 +43,7 @@ from spark_cep.pipeline.decode.evaluation import ColumnVector, Evaluation
 from spark_cep.pipeline.decode.kafka_columns import KafkaColumns
 from spark_cep.pipeline.decode.keys import KeyPart
 from spark_cep.pipeline.decode.relevance import relevance
-from spark_cep.pipeline.wire.event_packets import WORD_BITS
+from spark_cep.pipeline.wire.event_packets import place_of, words_of
 from spark_cep.programs.event_masks import Bit, EventMasks, event_masks
 
 
@@ -85,10 +85,9 @@ class _Plan:
         first = 0
         for number, part in enumerate(plan.partitionings):
             self._parts.append(self._part(number, first, part))
-            self._bits += [
-                Bit(condition, first + place // WORD_BITS, 1 << place % WORD_BITS)
-                for place, condition in enumerate(part.conditions)
-            ]
+            for bit, condition in enumerate(part.conditions):
+                word, mask = place_of(bit)
+                self._bits.append(Bit(condition, first + word, mask))
             first += self._parts[-1].words
         self._words = max(1, first)
         self._times = [*map(self._event_time, schemas.types)]
@@ -121,7 +120,7 @@ class _Plan:
     def _part(self, number: int, first_word: int, part: Partitioning) -> Part:
         inputs = [t.input for t in self._schemas.types]
         reads = [part.reads(name) for name in inputs]
-        words = -(-len(part.conditions) // WORD_BITS)
+        words = words_of(len(part.conditions))
         return Part(
             number,
             first_word,
@@ -231,10 +230,10 @@ class _Plan:
         for part, vectors in zip(self._plan.partitionings, self._parts, strict=True):
             for rule in part.rules:
                 for atom, bit in zip(rule.plan.event_atoms, rule.bits, strict=True):
-                    where = vectors.first_word + bit // WORD_BITS, 1 << bit % WORD_BITS
+                    word, mask = place_of(bit)
                     of, text = rule.plan.rule, str(atom)
                     # What drains comes last.
-                    found[where].setdefault(
+                    found[vectors.first_word + word, mask].setdefault(
                         (of.id, atom.step, text), DecodedAtom(of.id, of.version, atom.step, text)
                     )
         return {where: tuple(each.values()) for where, each in found.items()}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spark_cep.compiler.formula import AnyOf, Atom, Formula
 from spark_cep.compiler.rule_set import PlannedRule
-from spark_cep.pipeline.wire.event_packets import WORD_BITS
+from spark_cep.pipeline.wire.event_packets import place_of
 from spark_cep.pipeline.wire.masks import distinct_masks
 from spark_cep.programs.loops.event_mask_loops import relevant_events
 
@@ -55,7 +55,7 @@ def relevance(rules: Sequence[PlannedRule], words: int) -> Relevance:
             others.append(rule)
         else:
             wanted.setdefault(rule.input_bit, set()).update(rule.bits[atom] for atom in atoms)
-    inputs = [(bit // WORD_BITS, 1 << bit % WORD_BITS) for bit in wanted]
+    inputs = [place_of(bit) for bit in wanted]
     bits = [_words(each, words) for each in wanted.values()]
     return Relevance(
         _words((rule.input_bit for rule in rules if rule.plan.strict), words),
@@ -67,8 +67,8 @@ def relevance(rules: Sequence[PlannedRule], words: int) -> Relevance:
 
 def _words(bits: Iterable[int], words: int) -> NDArray[np.int64]:
     found = np.zeros(words, np.int64)
-    for bit in set(bits):
-        found[bit // WORD_BITS] |= 1 << bit % WORD_BITS
+    for word, mask in map(place_of, bits):
+        found[word] |= mask
     return found
 
 

@@ -31,6 +31,16 @@ def word(partitioning: int, number: int) -> str:
     return f"bits_{partitioning}_{number}"
 
 
+def words_of(conditions: int) -> int:
+    """The number of words for so many conditions."""
+    return -(-conditions // WORD_BITS)
+
+
+def place_of(bit: int) -> tuple[int, int]:
+    """The number of the word that a condition's bit is in, and the bit as a mask of it."""
+    return bit // WORD_BITS, 1 << bit % WORD_BITS
+
+
 @dataclass(frozen=True)
 class PackedPartitioning:
     """Shape of one partitioning's columns. ``micros``: event times are finer than milliseconds."""
@@ -47,7 +57,7 @@ class PackedPartitioning:
     ) -> PackedPartitioning:
         """Return the form in which a partitioning's columns travel; ``micros``: event times are
         finer than milliseconds."""
-        words = -(-len(partitioning.conditions) // WORD_BITS)
+        words = words_of(len(partitioning.conditions))
         slots = len(partitioning.slots)
         return cls(number, words, slots, partitioning.keeps_payload, micros)
 
