@@ -18,7 +18,7 @@ import numpy.typing as npt
 from bench.matcher.scenarios import Scenario
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan
 from spark_cep.model import Coordinates
-from spark_cep.pipeline.wire.event_packets import word
+from spark_cep.pipeline.wire.event_packets import conditions_column
 from spark_cep.runner.values import ValueInputs, ValueRecord, records_of
 
 Integers = npt.NDArray[np.int64]
@@ -114,7 +114,7 @@ def _bits_of_kinds(rule: Partitioning, kinds: Sequence[str]) -> Integers:
     ]
     (read,) = records_of(records)
     decoded = inputs.packer(RuleSetPlan((rule,))).decoder.read(read, None).rows
-    masks: Integers = decoded.column(word(0, 0)).to_numpy()
+    masks: Integers = decoded.column(conditions_column(0)).to_numpy()
     wanted = sum(1 << bit for bit in rule.rules[0].bits)
     for kind, mask in zip(kinds, masks.tolist(), strict=True):
         if not mask & wanted:

@@ -53,18 +53,28 @@ class Bit(NamedTuple):
     mask: int
 
 
+#: By word, the bits of the conditions that have a part.
+_Targets = dict[int, int]
+
+
+class _LookedUp(NamedTuple):
+    """A part that compares a text with ``constants``."""
+
+    expression: Expression
+    constants: frozenset[str]
+    targets: _Targets
+
+
 @dataclass
 class _OfType:
-    """The conditions on events of one record type. ``base``: conditions that may be true."""
+    """The conditions on events of one record type, by their distinct parts. ``base``: conditions
+    that may be true; ``look_ups``: by the vector with the text's number."""
 
     columns: RecordType
     base: NDArray[np.int64]
-    #: By the vector with the text's number; with the constants that a part compares.
-    look_ups: dict[int, list[tuple[Expression, set[str], Bit]]] = field(default_factory=dict)
-    #: By the part of a condition and the word, with the bits of the conditions that have it.
-    programs: dict[tuple[Node, int], tuple[Program, int]] = field(default_factory=dict)
-    #: By the part of a condition and the word, the bits of the conditions that have it.
-    evaluated: dict[Expression, dict[int, int]] = field(default_factory=dict)
+    look_ups: dict[int, list[_LookedUp]] = field(default_factory=dict)
+    programs: list[tuple[Program, _Targets]] = field(default_factory=list)
+    evaluated: list[tuple[Expression, _Targets]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -123,18 +133,20 @@ def event_masks(
 ) -> EventMasks:
     """The conditions, for events of the record types, with columns in ``vectors``."""
     found = [_of_type(RecordTypes((of,)), bits, words, vectors) for of in types.known]
-    programs = [program for each in found for program, _ in each.programs.values()]
-    look_up = (part for each in found for asked in each.look_ups.values() for part in asked)
-    named = [text for _, constants, _ in look_up for text in sorted(constants)]
+    # A program for each word that has conditions with the part.
+    asked = [[(p, t) for p, targets in of.programs for t in targets.items()] for of in found]
+    programs = [program for each in asked for program, _ in each]
+    look_up = (part for each in found for parts in each.look_ups.values() for part in parts)
+    named = [text for part in look_up for text in sorted(part.constants)]
     named += [text for program in programs for text in program.texts]
     texts = list(dict.fromkeys(named))
     numbers = {text: number for number, text in enumerate(texts)}
     look_ups: list[tuple[int, int]] = []
     masks: list[NDArray[np.int64]] = []
     for each in found:
-        for vector, asked in each.look_ups.items():
+        for vector, parts in each.look_ups.items():
             look_ups.append((vector, len(masks)))
-            masks.extend(_answers(asked, each.columns, words, numbers))
+            masks.extend(_answers(parts, each.columns, words, numbers))
     encoded = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, encoded)])
     data = np.array(bytearray(b"".join(encoded) or b"\0"), np.uint8)
@@ -144,11 +156,8 @@ def event_masks(
         np.cumsum([0, *(len(each.look_ups) for each in found)]),
         np.array(look_ups, np.int64).reshape(-1, 2),
         np.array(masks, np.int64).reshape(-1, words),
-        np.cumsum([0, *(len(each.programs) for each in found)]),
-        # For each program, the word and the bits of its conditions.
-        np.array(
-            [(word, mask) for o in found for (_, word), (_, mask) in o.programs.items()], np.int64
-        ).reshape(-1, 2),
+        np.cumsum([0, *map(len, asked)]),
+        np.array([target for each in asked for _, target in each], np.int64).reshape(-1, 2),
         _operations(programs, numbers),
         _numbered(vectors, numbers),
         data,
@@ -158,7 +167,7 @@ def event_masks(
         tuple(
             EvaluatedPart(part, of, tuple(targets.items()))
             for of, each in enumerate(found)
-            for part, targets in each.evaluated.items()
+            for part, targets in each.evaluated
         ),
     )
 
@@ -167,19 +176,28 @@ def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, vectors: ColumnVe
     """Return the conditions on events of the only one of these types."""
     ((_, _, columns),) = of.known
     found = _OfType(columns, np.zeros(words, np.int64))
+    expressions: dict[Node, Expression] = {}
+    # By part; ``None``: that depends on the event, or fails, which each event says that is asked.
+    held: dict[Node, bool | None] = {}
+    targets: dict[Node, _Targets] = {}
     for bit in bits:
         condition, expression = bit.condition, bit.condition.expression
         if of.of(condition.events, condition.of_type) is None:
             continue
-        node = None if expression is None else with_columns_of(expression.node, columns)
-        parts = [] if node is None else [expression_of(part) for part in _parts(node)]
-        if all(part.columns or _may_hold(part) is not False for part in parts):
-            found.base[bit.word] |= bit.mask
-            for part in parts:
-                if part.columns:
-                    _ask(found, part, bit, vectors)
-                elif _may_hold(part) is None:
-                    _evaluate(found, part, bit)
+        parts = [] if expression is None else [*_parts(with_columns_of(expression.node, columns))]
+        for part in parts:
+            if part not in expressions:
+                expressions[part] = each = expression_of(part)
+                held[part] = None if each.columns else _may_hold(each)
+        if any(held[part] is False for part in parts):
+            continue
+        found.base[bit.word] |= bit.mask
+        for part in parts:
+            if held[part] is None:
+                having = targets.setdefault(part, {})
+                having[bit.word] = having.get(bit.word, 0) | bit.mask
+    for part, having in targets.items():
+        _ask(found, expressions[part], having, vectors)
     return found
 
 
@@ -200,8 +218,8 @@ def _parts(node: Node) -> Iterator[Node]:
         yield node
 
 
-def _ask(found: _OfType, part: Expression, bit: Bit, vectors: ColumnVectors) -> None:
-    """Add a part of a condition to the look-ups, or else to the programs, or to what is left."""
+def _ask(found: _OfType, part: Expression, targets: _Targets, vectors: ColumnVectors) -> None:
+    """Add a part of conditions to the look-ups, or else to the programs, or to what is left."""
     compared = compared_texts(part.node, Typing(found.columns))
     kinds = [column_type(found.columns, path) for path in part.columns]
     if compared is not None and kinds == [STRING]:
@@ -209,35 +227,26 @@ def _ask(found: _OfType, part: Expression, bit: Bit, vectors: ColumnVectors) -> 
         parts = {each.part for each in compared} or {TextPart()}
         if len(parts) == 1:
             vector = vectors.number(path, parts.pop())
-            constants = {each.constant for each in compared}
-            found.look_ups.setdefault(vector, []).append((part, constants, bit))
+            constants = frozenset(each.constant for each in compared)
+            found.look_ups.setdefault(vector, []).append(_LookedUp(part, constants, targets))
             return
-    key = part.node, bit.word
-    if key not in found.programs:
 
-        def vector_of(path: ColumnPath) -> int:
-            kind = column_type(found.columns, path)
-            assert kind is not None
-            return vectors.value(path, kind)
+    def vector_of(path: ColumnPath) -> int:
+        kind = column_type(found.columns, path)
+        assert kind is not None
+        return vectors.value(path, kind)
 
-        program = None
-        if part not in found.evaluated:
-            program = event_program(part, found.columns, vector_of, vectors.number)
-        if program is None:
-            _evaluate(found, part, bit)
-            return
-        found.programs[key] = program, 0
-    program, mask = found.programs[key]
-    found.programs[key] = program, mask | bit.mask
-
-
-def _evaluate(found: _OfType, part: Expression, bit: Bit) -> None:
-    targets = found.evaluated.setdefault(part, {})
-    targets[bit.word] = targets.get(bit.word, 0) | bit.mask
+    program = None
+    if part.columns:
+        program = event_program(part, found.columns, vector_of, vectors.number)
+    if program is None:
+        found.evaluated.append((part, targets))
+    else:
+        found.programs.append((program, targets))
 
 
 def _answers(
-    asked: Sequence[tuple[Expression, set[str], Bit]],
+    asked: Sequence[_LookedUp],
     columns: RecordType,
     words: int,
     numbers: Mapping[str, int],
@@ -247,14 +256,15 @@ def _answers(
     masks = np.full((OF_FIRST + len(numbers), words), -1, np.int64)
     used = set().union(*numbers)
     other = next(each for each in map(chr, range(1, 0xD800)) if each not in used)
-    for expression, constants, bit in asked:
+    for expression, constants, targets in asked:
         (path,) = expression.columns
         true_of = bind(expression, {path: 0}, {}, columns)
         answers = np.full(len(masks), true_of((other,), ()) is True)
         answers[_OF_NULL] = true_of((None,), ()) is True
         for text in constants:
             answers[OF_FIRST + numbers[text]] = true_of((text,), ()) is True
-        masks[~answers, bit.word] &= ~bit.mask
+        for word, mask in targets.items():
+            masks[:, word] &= np.where(answers, -1, ~mask)
     return masks
 
 

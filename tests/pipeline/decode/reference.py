@@ -40,7 +40,8 @@ from spark_cep.pipeline.decode.decoder import TIME_TEXT, Decoded, Decoder
 from spark_cep.pipeline.decode.decoder_plan import DecodeOptions, decoder_for, record_types
 from spark_cep.pipeline.match.event_columns import vector_of
 from spark_cep.pipeline.read.records import KafkaRecords
-from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, WORD_BITS, word
+from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, conditions_column
+from spark_cep.pipeline.wire.masks import distinct_masks
 from tests.e2e.poison import without_logical_types
 from tests.reference.key_text import key_text
 
@@ -129,11 +130,9 @@ def decoded(setting: Setting, records: Sequence[Kafka]) -> dict[int, dict[str, A
     columns.setdefault(MICROS_COLUMN, [0] * rows.num_rows)
     columns.setdefault(TIME_TEXT, [None] * rows.num_rows)
     for p, part in enumerate(setting.plan.partitionings):
-        words = [columns.pop(word(p, w)) for w in range(-(-len(part.conditions) // WORD_BITS))]
-        columns[f"mask_{p}"] = [
-            sum(each << WORD_BITS * n for n, each in enumerate(row))
-            for row in zip(*words, strict=True)
-        ]
+        del columns[conditions_column(p)]
+        masks, places = distinct_masks(rows.column(conditions_column(p)))
+        columns[f"mask_{p}"] = [masks[place] for place in places]
         for s, slot in enumerate(part.slots):
             name = f"slot_{p}_{s}"
             kind = slot_type(slot, types)

@@ -364,7 +364,21 @@ def test_many_conditions() -> None:
     for some in (rules, []):
         setting = Setting(planned(some), catalogue, DecodeOptions(16, None, keep_all=False))
         assert differences(setting, records) == {}
-        assert "bits_0_2" in read(setting.decoder, records).rows.schema.names or not some
+        kinds = {part.words for part in setting.decoder.parts}
+        assert kinds == ({3} if some else set())
+
+
+def test_zeros_of_two_signs() -> None:
+    """Conditions that differ only in the sign of a zero are two."""
+    random = Random(5)
+    zero = "CAST(n * {}0.0D AS STRING) = '-0.0'"
+    rules = [rule("r", zero.format("-"), zero.format(""), key="k")]
+    catalogue = catalogue_of(random, payments=[])
+    records = sent(random, values(random, catalogue, RECORDS))
+    setting = Setting(planned(rules), catalogue, DecodeOptions(16, None, keep_all=False))
+    assert differences(setting, records) == {}
+    # Some meet the first condition, others the second, by the sign of n.
+    assert len({row["mask_0"] for row in decoded(setting, records).values()}) > 1
 
 
 def test_too_far_ahead_of_the_clock() -> None:

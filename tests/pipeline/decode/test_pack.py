@@ -31,9 +31,9 @@ from spark_cep.pipeline.wire.event_packets import (
     TOPIC,
     TYPE_COLUMN,
     PackedPartitioning,
+    conditions_column,
     rows_of,
     sizes_of,
-    word,
 )
 from spark_cep.pipeline.wire.fragments import whole
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
@@ -82,7 +82,7 @@ def packer(decoder: Any, asked: Any = None, unknown: dict[SchemaId, int] | None 
     schemas = ResolvedSchemas((), unknown_ids=unknown or {}, lookup=asked or lookup())
     decoder.reader = schemas.reader([], ColumnVectors())
     return Packer(
-        (PackedPartitioning(0, 1, 0, keeps_payload=True),), ("ts",), (("k",),), None,
+        (PackedPartitioning(0, 0, keeps_payload=True),), ("ts",), (("k",),), None,
         decoder,
     )  # fmt: skip
 
@@ -113,7 +113,7 @@ def rows(sizes: Sequence[int], fault: Fault = Fault.NONE) -> pa.RecordBatch:
         "value": pa.array(map(bytes, sizes), pa.binary()),
         "headers": pa.nulls(count, pa.string()),
         "fault": pa.array([int(fault)] * count, pa.int32()),
-        word(0, 0): pa.array([1] * count, pa.int64()),
+        conditions_column(0): pa.array([1] * count, pa.int64()),
     }
     return pa.RecordBatch.from_pydict(columns)
 

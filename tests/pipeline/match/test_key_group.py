@@ -16,10 +16,12 @@ from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from spark_cep.columns.representation import Representation, representation, to_whole
 from spark_cep.columns.vectors import texts_of
@@ -48,9 +50,11 @@ from spark_cep.pipeline.wire.event_packets import (
     TYPE_COLUMN,
     WORD_BITS,
     PackedPartitioning,
+    conditions_column,
     packet_of,
-    word,
+    words_of,
 )
+from spark_cep.pipeline.wire.masks import condition_sets
 from spark_cep.pipeline.wire.packets import PacketKind, Unkeyed, UnkeyedEvents
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
@@ -202,8 +206,7 @@ class Store:
                     reader.key(record), event.time, event.micros, *event.at,
                     TYPE_NAMES.index(record.type or "Event"), b"key", value,
                     json.dumps([header, {"key": "none"}]), record.at not in seen,
-                    *(event.bits >> WORD_BITS * w & (1 << WORD_BITS) - 1
-                      for w in range(shape.words)),
+                    _set_of(event.bits, len(part.conditions)),
                     *written_columns(event.columns, self._matchers[number].slots),
                 ]  # fmt: skip
                 rows.append(dict(zip(shape.columns, fields, strict=True)))
@@ -222,7 +225,7 @@ class Store:
             TYPE_COLUMN: pa.int32(), "record_key": pa.binary(), "value": pa.binary(),
             "headers": pa.string(), "first": pa.bool_(),
         }  # fmt: skip
-        kinds |= {word(number, w): pa.int64() for w in range(shape.words)}
+        kinds[conditions_column(number)] = condition_sets(_words(0, len(part.conditions))).type
         slots = self._matchers[number].slots
         kinds |= {f"slot_{number}_{n}": arrow_type(slot) for n, slot in enumerate(slots)}
         assert list(kinds) == shape.columns
@@ -239,6 +242,15 @@ def _is_wanted(part: Partitioning, bits: int) -> bool:
     return any(True for _ in part.touched(bits)) or any(
         part.own_bits(number, bits) is not None for number, _, _ in part.row_pattern_rules
     )
+
+
+def _words(mask: int, conditions: int) -> NDArray[np.int64]:
+    rows = [[mask >> WORD_BITS * n & (1 << WORD_BITS) - 1 for n in range(words_of(conditions))]]
+    return np.array(rows, np.int64)
+
+
+def _set_of(mask: int, conditions: int) -> Any:
+    return condition_sets(_words(mask, conditions))[0].as_py()
 
 
 def arrow_type(slot: SlotType) -> pa.DataType:
@@ -783,7 +795,7 @@ def test_many_conditions() -> None:
         for n in range(130)
     ]
     plan = plan_of(*texts)
-    assert PackedPartitioning.of(0, plan.partitionings[0]).words == 3
+    assert words_of(len(plan.partitionings[0].conditions)) == 3
     store, job = Store(plan), LocalJob(plan, TYPES)
     for number, price in enumerate([0, 61, 62, 63, 123, 124, 125, 126, 129, 128]):
         events = several(f"a=-1@{3 * number} b={price}@{3 * number + 1}", "kl")

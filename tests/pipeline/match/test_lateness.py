@@ -36,7 +36,12 @@ from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.match.watermark import BEGINNING, Policy
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.tasks.pack_batch import rows_of_task
-from spark_cep.pipeline.wire.event_packets import TOPIC, TYPE_COLUMN, PackedPartitioning, word
+from spark_cep.pipeline.wire.event_packets import (
+    TOPIC,
+    TYPE_COLUMN,
+    PackedPartitioning,
+    conditions_column,
+)
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from tests.matcher.runs import TYPES
 from tests.pipeline.match.test_key_group import (
@@ -211,7 +216,7 @@ class Groups:
                 key = reader.key(record) if wanted else None
                 row[f"key_{number}"] = key
                 row[f"group_{number}"] = sum(map(ord, key or "")) % GROUPS if wanted else None
-                row[word(number, 0)] = bits[number] if wanted else 0
+                row[conditions_column(number)] = bits[number] if wanted else 0
                 for place, slot in enumerate(part.slots):
                     row[f"slot_{number}_{place}"] = record.values.get(slot.path[0])
             grouped = any(row[f"group_{n}"] is not None for n in range(len(missing)))
@@ -228,7 +233,7 @@ def _schema() -> pa.Schema:
     }  # fmt: skip
     for number, part in enumerate(PLAN.partitionings):
         kinds |= {f"key_{number}": pa.string(), f"group_{number}": pa.int32()}
-        kinds |= {word(number, 0): pa.int64()}
+        kinds[conditions_column(number)] = pa.int64()
         slots = KeysMatcher(part, TYPES).slots
         kinds |= {f"slot_{number}_{n}": arrow_type(slot) for n, slot in enumerate(slots)}
     return pa.schema([*kinds.items(), ("carried", pa.bool_())])

@@ -51,7 +51,7 @@ from spark_cep.pipeline.wire.reports import (
 )
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "wire"
-SHAPE = PackedPartitioning(number=1, words=1, slots=2, keeps_payload=False)
+SHAPE = PackedPartitioning(number=1, slots=2, keeps_payload=False)
 ROWS = pa.RecordBatch.from_pydict(
     {
         "key_1": pa.array(["k", None]),
@@ -64,7 +64,7 @@ ROWS = pa.RecordBatch.from_pydict(
         "value": pa.array([None, b"v"], pa.binary()),
         "headers": pa.array([None, "[]"]),
         "first": pa.array([True, False]),
-        "bits_1_0": pa.array([3, 1], pa.int64()),
+        "conditions_1": pa.array([3, 1], pa.int64()),
         "slot_1_0": pa.array([1.5, None], pa.float64()),
         "slot_1_1": pa.array(["a", "b"]),
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,7 @@ class PlanTables:
         self.slots: list[SlotType] = slot_types(partitioning.slots, types)
         self._plans = partitioning.step_plans
         self._transitions = [Transitions(plan) for plan in self._plans]
+        self._alike = _alike(self._plans)
         self._rules = _rules(self._plans)
         self._states = _states(self._plans)
         counts = [(len(plan.states), len(plan.steps)) for plan in self._plans]
@@ -210,6 +212,7 @@ class PlanTables:
         return [rule for rule, _ in touched], [self._class(rule, own) for rule, own in touched]
 
     def _class(self, rule: int, own: int) -> int:
+        rule = self._alike[rule]
         number = self._class_numbers.get((rule, own))
         if number is None:
             number = self._class_numbers[rule, own] = len(self._class_numbers)
@@ -286,6 +289,18 @@ def _flags(outcome: Outcome) -> int:
         | (kernel_tables.STOPS if outcome.stops else 0)
         | (kernel_tables.TAKES if outcome.takes else 0)
     )
+
+
+def _alike(plans: Sequence[Plan]) -> list[int]:
+    """Return for each rule the first one that has the same states and no condition that looks back,
+    or its own number: such rules have the same classes of events."""
+    first: dict[tuple[Any, ...], int] = {}
+    return [
+        first.setdefault((plan.states, plan.start, plan.steps, len(plan.event_atoms)), rule)
+        if len(plan.event_atoms) == len(plan.atoms)
+        else rule
+        for rule, plan in enumerate(plans)
+    ]
 
 
 def _or_forever(duration: int | None) -> int:

@@ -39,11 +39,19 @@ ALL_STEPS = "*"
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant. Equality includes the type, so ``1`` and ``1L`` differ."""
+    """A constant. Equality includes the type, so ``1`` and ``1L`` differ, and the sign of zero."""
 
     value: LiteralValue
     type: SqlType
     span: Span = field(default=(0, 0), compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self.type == other.type and str(self.value) == str(other.value)
+
+    def __hash__(self) -> int:
+        return hash((str(self.value), self.type))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,12 @@ from spark_cep.pipeline.decode.kafka_columns import KafkaColumns
 from spark_cep.pipeline.decode.keys import KeyTexts, keys_of
 from spark_cep.pipeline.decode.tallies import NO_TIME, Tally, tallies
 from spark_cep.pipeline.read.records import KafkaRecords
-from spark_cep.pipeline.wire.event_packets import MICROS_COLUMN, TYPE_COLUMN, word
+from spark_cep.pipeline.wire.event_packets import (
+    MICROS_COLUMN,
+    TYPE_COLUMN,
+    conditions_column,
+)
+from spark_cep.pipeline.wire.masks import condition_sets
 from spark_cep.programs.event_masks import EventMasks
 
 _MOST_SECONDS = 1_000_000_000_000
@@ -83,9 +88,9 @@ class Decoder:
         (behind the millisecond; where event times may be finer), ``kafka_time, size`` (the record's
         own: ms, bytes of key and value), ``fault``, ``event_type``, ``record_key, value, headers``
         (headers as JSON; NULL where nobody needs them), :data:`TIME_TEXT` (where event times may be
-        text), and per partitioning *p*: ``key_p, group_p, bits_p_w …, slot_p_s …`` (bits 0
-        where nothing is to be done; slots as :mod:`spark_cep.pipeline.match.event_columns` reads
-        them).
+        text), and per partitioning *p*: ``key_p, group_p, conditions_p, slot_p_s …`` (no
+        conditions where nothing is to be done; slots as
+        :mod:`spark_cep.pipeline.match.event_columns` reads them).
         """
         read = self.kafka.filled(self._columns(records), records)
         if read.added > MOST_BYTES and len(records) > 1:
@@ -295,11 +300,13 @@ class Decoder:
         """The columns of a partitioning, of the events that are ``here``."""
         p = part.number
         key, group = keys_of(texts, rows, here, self.key_groups)
-        made = {f"key_{p}": key, f"group_{p}": pa.array(group, mask=~here)}
-        for number in range(part.words):
-            made[word(p, number)] = pa.array(
-                np.where(here, words[rows, part.first_word + number], 0)
-            )
+        true = words[rows, part.first_word : part.first_word + part.words]
+        true[~here] = 0
+        made = {
+            f"key_{p}": key,
+            f"group_{p}": pa.array(group, mask=~here),
+            conditions_column(p): condition_sets(true),
+        }
         for number, slot in enumerate(part.slots):
             made[f"slot_{p}_{number}"] = self._slot(slot, read, of, rows, here)
         return made

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spark_cep.compiler.formula import AnyOf, Atom, Formula
 from spark_cep.compiler.rule_set import PlannedRule
 from spark_cep.pipeline.wire.event_packets import place_of
-from spark_cep.pipeline.wire.masks import distinct_masks
+from spark_cep.pipeline.wire.masks import condition_sets, distinct_masks
 from spark_cep.programs.loops.event_mask_loops import relevant_events
 
 
@@ -33,7 +33,8 @@ class Relevance:
         relevant_events(words, first, self.strict, self.inputs, self.bits, out)
         if self.others:
             rows = np.flatnonzero(~out[:, 1])
-            masks, places = distinct_masks(words[rows, first : first + len(self.strict)])
+            sets = condition_sets(words[rows, first : first + len(self.strict)])
+            masks, places = distinct_masks(sets)
             out[rows[np.array([*map(self._wanted, masks)], bool)[places]]] = True
         return out
 

@@ -20,8 +20,7 @@ from spark_cep.pipeline.wire.arrow_bytes import bytes_of
 from spark_cep.pipeline.wire.event_packets import (
     MICROS_COLUMN,
     TYPE_COLUMN,
-    PackedPartitioning,
-    word,
+    conditions_column,
 )
 from spark_cep.pipeline.wire.masks import distinct_masks
 
@@ -36,10 +35,8 @@ def input_batch(
     """The events of partitioning ``number`` for its matcher; ``names`` takes in what is new,
     ``type_names`` are record names by type number."""
     partitioning = matcher.partitioning
-    shape = PackedPartitioning.of(number, partitioning)
     keys, key = _dictionary(rows.column(f"key_{number}"))
-    words = [rows.column(word(number, w)).to_numpy() for w in range(shape.words)]
-    masks, mask = distinct_masks(np.stack(words, axis=1))
+    masks, mask = distinct_masks(rows.column(conditions_column(number)))
     unseen = partitioning.unseen_by_steps
     if unseen:
         without_key = np.array([*map(partitioning.has_null, keys.to_pylist())], bool)[key]

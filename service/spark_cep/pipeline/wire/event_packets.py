@@ -17,7 +17,7 @@ from spark_cep.packing import reading_packet
 TYPE_COLUMN: Final = "event_type"
 #: Microseconds of the event time behind its millisecond: 0 to 999.
 MICROS_COLUMN: Final = "micros"
-#: Bits of conditions in one column of whole numbers.
+#: Bits of conditions in one word.
 WORD_BITS: Final = 62
 #: The type of topics: most packets have one.
 TOPIC: Final = pa.dictionary(pa.int32(), pa.string())
@@ -26,9 +26,9 @@ _KINDS: Final = {"time": pa.int64(), "topic": TOPIC, "offset": pa.int64()}
 _LATE_UNTIL: Final = b"spark_cep.late_until"
 
 
-def word(partitioning: int, number: int) -> str:
-    """Column name of a mask word."""
-    return f"bits_{partitioning}_{number}"
+def conditions_column(partitioning: int) -> str:
+    """Return the name of the column of true conditions (:func:`~.masks.condition_sets`)."""
+    return f"conditions_{partitioning}"
 
 
 def words_of(conditions: int) -> int:
@@ -46,7 +46,6 @@ class PackedPartitioning:
     """Shape of one partitioning's columns. ``micros``: event times are finer than milliseconds."""
 
     number: int
-    words: int
     slots: int
     keeps_payload: bool
     micros: bool = False
@@ -57,9 +56,7 @@ class PackedPartitioning:
     ) -> PackedPartitioning:
         """Return the form in which a partitioning's columns travel; ``micros``: event times are
         finer than milliseconds."""
-        words = words_of(len(partitioning.conditions))
-        slots = len(partitioning.slots)
-        return cls(number, words, slots, partitioning.keeps_payload, micros)
+        return cls(number, len(partitioning.slots), partitioning.keeps_payload, micros)
 
     @property
     def columns(self) -> list[str]:
@@ -76,7 +73,7 @@ class PackedPartitioning:
             "value",
             "headers",
             "first",
-            *(word(self.number, w) for w in range(self.words)),
+            conditions_column(self.number),
             *(f"slot_{self.number}_{s}" for s in range(self.slots)),
         ]
 
