@@ -123,7 +123,7 @@ def test_code_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise OSError(errno.EROFS, "Read-only file system", "/opt/kernel")
 
-    monkeypatch.setattr(compiled_code, "prepare_matcher", fail)
+    monkeypatch.setattr(compiled_code, "_HALVES", ((fail,),))
     with pytest.raises(StartError, match=r"NUMBA_CACHE_DIR.*Read-only file system: '/opt/kernel'"):
         prepare()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import stat
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.core.event import Event, Listener, install_listener
+from numba.core.event import Event, Listener, install_listener, trigger_event
 from numpy.typing import NDArray
 
 I64 = NDArray[np.int64]
@@ -26,6 +27,8 @@ FOREVER = (1 << 63) - 1
 NEVER = -(1 << 63)
 NONE = -1
 _LONG_SECONDS = 1.0
+_COMPILING = "numba:compile"
+_ELSEWHERE = "elsewhere"
 
 #: Nothing in the loops makes arrays, and the caller keeps those that it hands in. Without the
 #: runtime that counts references to arrays, at each call of each function, the loops take a sixth
@@ -64,12 +67,13 @@ class _Compilations(Listener):
         self.first: float | None = None
         self.is_long = False
 
-    def on_start(self, event: Event) -> None:  # noqa: ARG002  Numba's
+    def on_start(self, event: Event) -> None:
         now = time.monotonic()
         if self.first is None:
             self.first = now
         # A function's own compilation begins with those of the functions that it calls.
-        if not self.is_long and now - self.first > _LONG_SECONDS:
+        long = now - self.first > _LONG_SECONDS or event.data == _ELSEWHERE
+        if long and not self.is_long:
             self.is_long = True
             self._begins()
 
@@ -84,10 +88,44 @@ def compilation_noticed(
     """Call ``begins`` once compiling in the block has taken a second, and ``ends`` with the seconds
     that it took in all; neither where everything is loaded."""
     listener = _Compilations(begins)
-    with install_listener("numba:compile", listener):
+    with install_listener(_COMPILING, listener):
         yield
     if listener.is_long and listener.first is not None:
         ends(time.monotonic() - listener.first)
+
+
+@contextmanager
+def compiled_elsewhere() -> Iterator[None]:
+    """Tell :func:`compilation_noticed` that other processes compile in the block, for long."""
+    with trigger_event(_COMPILING, _ELSEWHERE):
+        yield
+
+
+class _Refusal(Listener):
+    """Gives up what would have to be compiled."""
+
+    refused = False
+
+    def on_start(self, event: Event) -> None:  # noqa: ARG002  Numba's
+        self.refused = True
+        # Numba makes other errors of an Exception that comes in a compilation.
+        raise KeyboardInterrupt
+
+    def on_end(self, event: Event) -> None:
+        """See :meth:`on_start`."""
+
+
+def is_loaded_by(load: Callable[[], None]) -> bool:
+    """Call ``load``, and return whether it needs nothing but compiled code that is kept; the first
+    function that would have to be compiled ends it."""
+    refusal = _Refusal()
+    try:
+        with install_listener(_COMPILING, refusal):
+            load()
+    except KeyboardInterrupt:
+        if not refusal.refused:
+            raise
+    return not refusal.refused
 
 
 _must_be_kept = False
@@ -111,12 +149,24 @@ def _save_if_possible(dispatcher: Any) -> None:
 
     def saved(*compiled: Any) -> None:
         try:
-            save(*compiled)
+            with _alone(Path(kept.cache_path)):
+                save(*compiled)
         except OSError:
             if _must_be_kept:
                 raise
 
     kept.save_overload = saved
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one process at a time write into a folder. To add what is compiled for a signature, Numba
+    reads a function's index, takes the next number, and writes both: of two processes at once, the
+    index of one could name the code of the other."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _load_if_possible(dispatcher: Any) -> None:

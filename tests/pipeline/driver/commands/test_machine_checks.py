@@ -81,13 +81,10 @@ def test_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where something has to be compiled, it is given up, and said."""
-    monkeypatch.setattr(compiled_code, "prepare", lambda: None)
+    monkeypatch.setattr(compiled_code, "_HALVES", ())
     assert machine_checks.compiled_code().startswith("there, for ")
     from numba import njit
 
-    from spark_cep.columns import compilation
-
-    monkeypatch.setattr(compilation, "_LONG_SECONDS", -1.0)
     compiled = []
 
     def prepare() -> None:
@@ -96,7 +93,7 @@ def test_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
         function(1.5)
         compiled.append(function)
 
-    monkeypatch.setattr(compiled_code, "prepare", prepare)
+    monkeypatch.setattr(compiled_code, "_HALVES", ((prepare,),))
     with pytest.raises(Doubt, match="run `spark-cep prepare` first"):
         machine_checks.compiled_code()
     assert compiled == []

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from spark_cep import __version__
-from spark_cep.columns.compilation import compilation_noticed
 from spark_cep.config import Settings
 from spark_cep.config.cluster import is_local
 from spark_cep.config.quantities import revealed
@@ -106,21 +105,10 @@ def disk(folder: Path) -> str:
 
 
 def compiled_code() -> str:
-    """Say that all compiled code is there. It is loaded, and where some is missing, compiling is
-    given up at once."""
-    from spark_cep.pipeline.compiled_code import prepare
+    """Say that all compiled code is there, which is loaded."""
+    from spark_cep.pipeline.compiled_code import is_there
 
-    stopped = False
-
-    def stop() -> None:
-        nonlocal stopped
-        stopped = True
-        raise KeyboardInterrupt
-
-    # Numba makes other errors of an Exception that comes in a compilation.
-    with suppress(KeyboardInterrupt), compilation_noticed(stop, lambda _: None):
-        prepare()
-    if stopped:
+    if not is_there():
         raise Doubt(
             "not all of it is there for this processor and version: the first start takes up to"
             " three minutes longer; run `spark-cep prepare` first"
