@@ -128,6 +128,22 @@ def test_code_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         prepare()
 
 
+def test_code_for_which_there_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other processes could not hand it over: it is compiled here."""
+    loaded = []
+
+    def compile_and_load() -> None:
+        if not loaded:
+            loaded.append(numba.njit(lambda x: x + 1))
+        assert loaded[0](1) == 2
+
+    monkeypatch.setattr(compiled_code, "_HALVES", ((compile_and_load,),))
+    monkeypatch.setattr(compiled_code, "NOT_KEPT", {"run"})
+    monkeypatch.setattr(compiled_code, "_compile", pytest.fail)
+    prepare()
+    assert loaded
+
+
 def test_types_that_have_another_name_now(tmp_path: Path) -> None:
     """What another version compiled for them is compiled again."""
     source = (

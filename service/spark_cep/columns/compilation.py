@@ -47,6 +47,7 @@ def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = njit(function, cache=True, **_COMPILER)
     except RuntimeError:
         # No folder to keep the result in can be written: every process compiles again.
+        NOT_KEPT.add(function.__qualname__)
         return njit(function, **_COMPILER)
     folder = Path(dispatcher._cache.cache_path)  # noqa: SLF001  see below
     if open_to_others(folder):
@@ -187,6 +188,8 @@ def _load_if_possible(dispatcher: Any) -> None:
     kept.load_overload = loaded
 
 
+#: Functions for whose code there is no folder.
+NOT_KEPT: set[str] = set()
 #: Folders of compiled code that other users can write, and that are not used therefore.
 OPEN_FOLDERS: set[Path] = set()
 

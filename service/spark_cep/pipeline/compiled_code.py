@@ -16,6 +16,7 @@ from spark_cep.codecs.output.prepared import prepare as prepare_output
 from spark_cep.codecs.protobuf.reader import prepare as prepare_protobuf
 from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.columns.compilation import (
+    NOT_KEPT,
     OPEN_FOLDERS,
     all_kept,
     compiled_elsewhere,
@@ -44,7 +45,8 @@ def prepare() -> None:
     try:
         with all_kept():
             if not is_loaded_by(_load):
-                _compile()
+                if not NOT_KEPT:
+                    _compile()
                 _load()
     except OSError as error:
         raise StartError(
