@@ -130,7 +130,7 @@ def test_code_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_code_for_which_there_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other processes could not hand it over: it is compiled here."""
-    loaded = []
+    loaded: list[Any] = []
 
     def compile_and_load() -> None:
         if not loaded:

@@ -24,7 +24,7 @@ from spark_cep.pipeline.decode.packing import Packing
 from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.event_packets import rows_of
-from spark_cep.pipeline.wire.packets import PacketKind
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.recorded.merging import AtEnd
 from spark_cep.runner.batch import Batch

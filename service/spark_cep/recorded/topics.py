@@ -18,7 +18,8 @@ from spark_cep.pipeline.driver.kafka.cluster import END as LAST
 from spark_cep.pipeline.driver.kafka.cluster import Cluster
 from spark_cep.pipeline.driver.rules.job_plan import input_topics
 from spark_cep.pipeline.match.watermark import BEGINNING, END
-from spark_cep.pipeline.read.ranges import Range, records_of
+from spark_cep.pipeline.read.ranges import records_of
+from spark_cep.pipeline.read.record_range import Range
 from spark_cep.recorded.events import RecordedEvents, Window
 from spark_cep.recorded.recording import Chunk
 

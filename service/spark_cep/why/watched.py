@@ -33,7 +33,8 @@ from spark_cep.pipeline.wire.event_packets import (
     rows_of,
     with_late_until,
 )
-from spark_cep.pipeline.wire.packets import EventTimes, PacketKind, UnkeyedEvents
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
+from spark_cep.pipeline.wire.packets import EventTimes, UnkeyedEvents
 from spark_cep.pipeline.wire.reports import Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.runner.runner import Inputs, Packs

@@ -37,12 +37,8 @@ from spark_cep.pipeline.wire.event_packets import (
 )
 from spark_cep.pipeline.wire.fragments import whole
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError, schemas_in
-from spark_cep.pipeline.wire.packets import (
-    BYTES_PER_PACKET,
-    OutputRecords,
-    PacketKind,
-    UnkeyedEvents,
-)
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
+from spark_cep.pipeline.wire.packets import BYTES_PER_PACKET, OutputRecords, UnkeyedEvents
 from spark_cep.pipeline.wire.reports import Count, Counts, LostRecords, ProcessMemory, Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from tests.pipeline.decode.lookups import lookup

@@ -21,7 +21,8 @@ from spark_cep.pipeline.deliver.delivery_process import WritesTask, start, task_
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce
 from spark_cep.pipeline.deliver.output import Delivery, Output, WriteOutcome, WrittenBatch
 from spark_cep.pipeline.librdkafka.messages import Messages
-from spark_cep.pipeline.wire.packets import OutputRecords, PacketKind
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
+from spark_cep.pipeline.wire.packets import OutputRecords
 from spark_cep.pipeline.wire.reports import Count, Report
 from tests.kafka_access import KafkaAccess
 from tests.pipeline.librdkafka.records import records_of

@@ -9,10 +9,10 @@ from spark_cep.columns.vectors import Bytes
 from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
 from spark_cep.pipeline.deliver.task_output import TaskOutput
 from spark_cep.pipeline.librdkafka.messages import Messages
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
 from spark_cep.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
-    PacketKind,
     Record,
     ResultColumns,
 )

@@ -55,7 +55,8 @@ from spark_cep.pipeline.wire.event_packets import (
     words_of,
 )
 from spark_cep.pipeline.wire.masks import condition_sets
-from spark_cep.pipeline.wire.packets import PacketKind, Unkeyed, UnkeyedEvents
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
+from spark_cep.pipeline.wire.packets import Unkeyed, UnkeyedEvents
 from tests.matcher.runs import END_OF_TIME, TYPES, written
 from tests.matcher.strategies import condition, rules, streams
 from tests.reference.local import EventReader, LocalJob, Record

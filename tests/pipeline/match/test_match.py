@@ -23,10 +23,10 @@ from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.state.group_format import GROUP
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.event_packets import TOPIC, PackedPartitioning, packet_of
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
 from spark_cep.pipeline.wire.packets import (
     EventTimes,
     OutputRecords,
-    PacketKind,
     PartitionTime,
     ResultColumns,
     Unkeyed,

@@ -12,7 +12,7 @@ from spark_cep.errors import SparkCepError, StartError, StateError
 from spark_cep.kafka_errors import KINDS, ErrorKind
 from spark_cep.pipeline.read import ranges
 from spark_cep.pipeline.read.loops import message_loops
-from spark_cep.pipeline.read.ranges import Range
+from spark_cep.pipeline.read.record_range import Range
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -18,7 +18,8 @@ from spark_cep.config.kafka import Kafka
 from spark_cep.errors import ConfigurationError, KafkaUnavailableError, StateError
 from spark_cep.pipeline.librdkafka.consumer import check
 from spark_cep.pipeline.read import ranges
-from spark_cep.pipeline.read.ranges import Range, records_left, records_of
+from spark_cep.pipeline.read.ranges import records_left, records_of
+from spark_cep.pipeline.read.record_range import Range
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.reports import LostRecords
 from tests.kafka_access import KafkaAccess, Sent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +18,7 @@ from spark_cep.pipeline.state.key_group_labels import label
 from spark_cep.pipeline.tasks import match_operator
 from spark_cep.pipeline.tasks.frames import reports_in
 from spark_cep.pipeline.tasks.match_operator import MatchOperator
-from spark_cep.pipeline.wire.packets import PacketKind
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
 from spark_cep.pipeline.wire.reports import Count, Report
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 
@@ -132,3 +134,16 @@ def test_a_task_without_rows(output: Output) -> None:
     """Nothing is begun."""
     operator(output).close()
     assert output.done == []
+
+
+@pytest.mark.parametrize(
+    "module", ["spark_cep.pipeline.tasks.match_operator", "spark_cep.pipeline.driver.input.source"]
+)
+def test_the_processes_in_which_spark_plans_load_little(module: str) -> None:
+    """Spark starts three of them with each query, one after the other; compiled code and settings
+    take each a second."""
+    look = f"import sys, {module}; print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    loaded = set(told.stdout.split())
+    assert module in loaded
+    assert not {"numba", "pydantic", "spark_cep.columns"} & loaded

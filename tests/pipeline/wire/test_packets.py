@@ -28,11 +28,11 @@ from spark_cep.pipeline.wire.event_packets import (
     rows_of,
     with_late_until,
 )
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
 from spark_cep.pipeline.wire.packets import (
     BYTES_PER_PACKET,
     EventTimes,
     OutputRecords,
-    PacketKind,
     PartitionTime,
     Record,
     RecordPackets,

@@ -35,10 +35,10 @@ from spark_cep.pipeline.wire.event_packets import (
     with_late_until,
 )
 from spark_cep.pipeline.wire.new_schemas import NewSchemasError
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
 from spark_cep.pipeline.wire.packets import (
     BYTES_PER_PACKET,
     EventTimes,
-    PacketKind,
     PartitionTime,
     Unkeyed,
     UnkeyedEvents,

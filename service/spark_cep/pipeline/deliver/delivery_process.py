@@ -23,7 +23,7 @@ from spark_cep.errors import OutputError, SparkCepError
 from spark_cep.pipeline.deliver.task_output import TaskOutput
 from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.spark.private_api import pickled, unpickled
-from spark_cep.pipeline.wire.packets import PacketKind
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

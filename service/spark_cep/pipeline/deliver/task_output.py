@@ -11,7 +11,8 @@ from time import perf_counter_ns
 
 from spark_cep.pipeline.deliver.output import Delivery, WriteOutcome, WrittenBatch
 from spark_cep.pipeline.librdkafka.messages import Messages
-from spark_cep.pipeline.wire.packets import OutputRecords, PacketKind, ResultColumns
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
+from spark_cep.pipeline.wire.packets import OutputRecords, ResultColumns
 from spark_cep.pipeline.wire.reports import Count, Counts, ProcessMemory, Report
 
 

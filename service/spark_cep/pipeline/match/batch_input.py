@@ -9,7 +9,8 @@ import pyarrow as pa
 from spark_cep.pipeline.match.spool import Spool
 from spark_cep.pipeline.wire.control import ControlRecord
 from spark_cep.pipeline.wire.event_packets import rows_of
-from spark_cep.pipeline.wire.packets import EventTimes, PacketKind, Unkeyed, UnkeyedEvents
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
+from spark_cep.pipeline.wire.packets import EventTimes, Unkeyed, UnkeyedEvents
 
 
 def _events() -> Spool[tuple[int, pa.RecordBatch]]:

@@ -24,7 +24,8 @@ from spark_cep.pipeline.match.group_matcher import GroupMatcher
 from spark_cep.pipeline.match.latency import Ages
 from spark_cep.pipeline.match.options import MatchOptions
 from spark_cep.pipeline.state.entries import EntryMap
-from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets, ResultColumns
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
+from spark_cep.pipeline.wire.packets import RecordPackets, ResultColumns
 from spark_cep.pipeline.wire.reports import (
     Count,
     Counts,

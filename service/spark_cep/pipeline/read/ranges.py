@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_int64
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
@@ -23,6 +23,7 @@ from spark_cep.kafka_errors import ErrorKind, kind_of, may_pass, unavailable_or
 from spark_cep.pipeline.librdkafka.consumer import PartitionClient, PartitionFetch
 from spark_cep.pipeline.librdkafka.library import addresses, error_of
 from spark_cep.pipeline.read.loops import message_loops as loops
+from spark_cep.pipeline.read.record_range import Range
 from spark_cep.pipeline.read.records import KafkaRecords
 from spark_cep.pipeline.wire.reports import LostRecords
 
@@ -40,19 +41,6 @@ _WAIT_MS: Final = 100
 _FIRST_SIZES: Final = (1 << 20, 1 << 18, 1)
 #: How long nothing may come of records that Kafka says there are.
 PATIENCE_SECONDS: Final = 20.0
-
-
-class Range(NamedTuple):
-    """The records of a partition from offset ``start`` to before ``end``, as far as there are any:
-    compaction and transactions leave gaps."""
-
-    topic: str
-    partition: int
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}, partition {self.partition}"
 
 
 def records_of(wanted: Iterable[Range], config: Mapping[str, Any]) -> Iterator[KafkaRecords]:

@@ -19,7 +19,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_cep.pipeline.spark.forking.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.spark.java_batches import JavaBatches
 from spark_cep.pipeline.spark.private_api import spark_type
-from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, REPORT_SCHEMA
+from spark_cep.pipeline.wire.packet_schemas import PACKET_SCHEMA, REPORT_SCHEMA
 
 _ROUNDS: Final = 2
 _BATCHES: Final = 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 
-from spark_cep.pipeline.wire.packets import REPORT_SCHEMA
+from spark_cep.pipeline.wire.packet_schemas import REPORT_SCHEMA
 
 
 def rows_of(frames: Iterable[Any]) -> Iterator[tuple[int, bytes]]:

@@ -29,7 +29,7 @@ from spark_cep.pipeline.tasks.batch_properties import properties_of_task
 from spark_cep.pipeline.tasks.frames import frame_of, rows_of
 from spark_cep.pipeline.tasks.pipelined_map import PipelinedMap
 from spark_cep.pipeline.wire.fragments import whole
-from spark_cep.pipeline.wire.packets import REPORT_SCHEMA
+from spark_cep.pipeline.wire.packet_schemas import REPORT_SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

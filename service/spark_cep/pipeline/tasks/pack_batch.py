@@ -20,7 +20,8 @@ from spark_cep.pipeline.spark.memory import memory_of_task
 from spark_cep.pipeline.spark.private_api import pickled, unpickled
 from spark_cep.pipeline.tasks.batch_properties import properties_of_task
 from spark_cep.pipeline.tasks.packet_rows import packet_rows
-from spark_cep.pipeline.wire.packets import PacketKind, RecordPackets
+from spark_cep.pipeline.wire.packet_schemas import PacketKind
+from spark_cep.pipeline.wire.packets import RecordPackets
 from spark_cep.pipeline.wire.reports import LostRecords, ProcessMemory
 from spark_cep.pipeline.wire.task_properties import TaskProperties
 from spark_cep.rules.plans import plan_of

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from spark_cep.pipeline.state.key_group_labels import label
 from spark_cep.pipeline.wire.fragments import fragments
-from spark_cep.pipeline.wire.packets import PACKET_SCHEMA
+from spark_cep.pipeline.wire.packet_schemas import PACKET_SCHEMA
 
 
 def packet_rows(packets: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:

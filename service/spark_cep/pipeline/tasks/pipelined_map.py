@@ -21,7 +21,6 @@ from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcesso
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_cep.errors import StateError
-from spark_cep.pipeline.state.ascii_values import bytes_of, text_of
 
 _VALUE = StructType([StructField("value", StringType())])
 _NAME = StructType([StructField("name", StringType())])
@@ -56,6 +55,9 @@ class PipelinedMap:
 
     def get(self, names: Sequence[str]) -> list[bytes | None]:
         """The values of these names; ``None`` for those that there are not."""
+        # Compiled code: Spark plans in a process that it starts with each query.
+        from spark_cep.pipeline.state.ascii_values import bytes_of
+
         found: list[bytes | None] = []
         for start in range(0, len(names), _MOST_AT_ONCE):
             calls = [
@@ -70,6 +72,8 @@ class PipelinedMap:
 
     def put(self, values: Sequence[tuple[str, bytes | None]]) -> None:
         """Write values, and remove the names without one."""
+        from spark_cep.pipeline.state.ascii_values import text_of
+
         calls: list[Any] = []
         size = 0
         for name, value in values:

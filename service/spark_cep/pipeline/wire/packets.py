@@ -7,22 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from spark_cep.columns.compilation import I64
 from spark_cep.columns.vectors import Bytes
 from spark_cep.packing import pack, reading_packet, unpack
-
-#: Between decoding tasks and key groups; ``label``: of the key group.
-PACKET_SCHEMA: Final = pa.schema(
-    [("label", pa.int64()), ("kind", pa.int32()), ("packet", pa.binary())]
-)
-#: From key groups to the driver.
-REPORT_SCHEMA: Final = pa.schema([("report", pa.binary())])
 
 #: Bytes of one packet, of any kind, about: the last record in it may exceed it.
 BYTES_PER_PACKET: Final = 1 << 19
@@ -32,18 +23,6 @@ Header = tuple[str, bytes | None]
 #: Topic, key, value and headers of a record for Kafka; see
 #: :class:`spark_cep.codecs.output.outputs.OutputRecord`.
 Record = tuple[str, bytes | None, bytes | None, list[Header]]
-
-
-class PacketKind(IntEnum):
-    """The content of a packet. ``EVENTS + p`` is for partitioning *p*."""
-
-    EVENT_TIMES = 0
-    CONTROL = 1
-    RECORDS = 2
-    REPORT = 3
-    UNKEYED = 4
-    RESULTS = 5
-    EVENTS = 16
 
 
 class PartitionTime(NamedTuple):

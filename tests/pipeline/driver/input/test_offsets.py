@@ -15,7 +15,7 @@ from spark_cep.config import Settings
 from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.pipeline.driver.input.offsets import InputOffsets, divided, shares, together
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END
-from spark_cep.pipeline.read.ranges import Range
+from spark_cep.pipeline.read.record_range import Range
 from spark_cep.pipeline.wire.control import Partition
 
 SIZES = st.dictionaries(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), st.integers(0, 10**7))

@@ -25,10 +25,10 @@ from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.input.batch_limit import RecordLimit
 from spark_cep.pipeline.driver.input.pacing import Pacing
 from spark_cep.pipeline.driver.input.source import DriverFiles, input_source, limit_reads
-from spark_cep.pipeline.read.ranges import Range
+from spark_cep.pipeline.read.record_range import Range
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.wire.control import ControlRecord
-from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, PacketKind
+from spark_cep.pipeline.wire.packet_schemas import PACKET_SCHEMA, PacketKind
 
 WAITED_FOR = ControlRecord((("t", 0),))
 GROUPS = 3

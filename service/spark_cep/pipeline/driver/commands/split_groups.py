@@ -19,7 +19,7 @@ from spark_cep.pipeline.spark.private_api import spark_type
 from spark_cep.pipeline.tasks.match_operator import by_key_group
 from spark_cep.pipeline.tasks.packet_rows import packet_rows
 from spark_cep.pipeline.tasks.split_operator import SplitOperator
-from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, PacketKind
+from spark_cep.pipeline.wire.packet_schemas import PACKET_SCHEMA, PacketKind
 
 if TYPE_CHECKING:
     import pyarrow as pa

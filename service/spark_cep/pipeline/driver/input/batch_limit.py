@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -23,8 +23,10 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from spark_cep.config import Settings
 from spark_cep.pipeline.wire.control import Partition
+
+if TYPE_CHECKING:
+    from spark_cep.config import Settings
 
 #: A record's bytes where nothing is known.
 _GUESS: Final = 1_024

@@ -22,7 +22,7 @@ from spark_cep.errors import KafkaUnavailableError, StartError, StateError
 from spark_cep.pipeline.driver.control.source_offset import Ends
 from spark_cep.pipeline.driver.kafka.cluster import BEGINNING, END, Cluster
 from spark_cep.pipeline.driver.kafka.watch import quick_cluster
-from spark_cep.pipeline.read.ranges import Range
+from spark_cep.pipeline.read.record_range import Range
 from spark_cep.pipeline.wire.control import Partition
 
 _T = TypeVar("_T")

@@ -29,12 +29,9 @@ from spark_cep.pipeline.driver.control.control_file import newest, record_betwee
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import write_for_query
 from spark_cep.pipeline.driver.input.batch_limit import RecordLimit
-from spark_cep.pipeline.read.ranges import Range, records_left, records_of
 from spark_cep.pipeline.spark.forking.source_runner import no_trace_of_a_stop
 from spark_cep.pipeline.spark.private_api import pickled, spark_type, unpickled
-from spark_cep.pipeline.tasks.pack_batch import PackBatch
-from spark_cep.pipeline.tasks.packet_rows import packet_rows
-from spark_cep.pipeline.wire.packets import PACKET_SCHEMA, PacketKind
+from spark_cep.pipeline.wire.packet_schemas import PACKET_SCHEMA, PacketKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +41,8 @@ if TYPE_CHECKING:
     from spark_cep.pipeline.driver.input.arrivals import Arrivals
     from spark_cep.pipeline.driver.input.offsets import InputOffsets
     from spark_cep.pipeline.driver.input.pacing import Pacing
+    from spark_cep.pipeline.read.record_range import Range
+    from spark_cep.pipeline.tasks.pack_batch import PackBatch
 
 _numbers = count()
 #: How often Kafka is asked while no batch is due.
@@ -71,7 +70,7 @@ class DriverFiles(NamedTuple):
 #: Behind the files: where the first batch begins, if it is not done, and the number of key groups.
 _Planning = tuple["Settings", DriverFiles, Ends | None, int]
 #: librdkafka's properties, whether lost records are an error, and what packs.
-_Reading = tuple[dict[str, Any], bool, PackBatch]
+_Reading = tuple[dict[str, Any], bool, "PackBatch"]
 
 
 def input_packets(
@@ -251,6 +250,10 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # Spark plans in processes that it starts with each query, and which import this module.
+        from spark_cep.pipeline.read.ranges import records_left, records_of
+        from spark_cep.pipeline.tasks.packet_rows import packet_rows
+
         config, fail, pack = _made(self._reading)
         part: _Part = partition.value
         if part.control is not None and part.key_groups:
