@@ -23,16 +23,20 @@ SPARKS_MODULES: Final = (
     "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.plan_data_source_read",
 )
-#: Functions of tasks, and what they import as they run.
+#: Functions of tasks, the source, and what they import as they run.
 _LOADED: Final = (
     "pandas",
     "pyarrow.dataset",
     "spark_cep.pipeline.deliver.delivery_process",
     "spark_cep.pipeline.deliver.exactly_once",
+    "spark_cep.pipeline.driver.input.arrivals",
+    "spark_cep.pipeline.driver.input.offsets",
+    "spark_cep.pipeline.driver.input.pacing",
+    "spark_cep.pipeline.driver.input.source",
     "spark_cep.pipeline.match.match",
+    "spark_cep.pipeline.state.ascii_values",
     "spark_cep.pipeline.tasks.match_operator",
     "spark_cep.pipeline.tasks.pack_batch",
-    "spark_cep.pipeline.driver.input.source",
 )
 #: A process with threads must not fork: what holds a lock in another thread would hold it for ever.
 #: These libraries would start some as they are imported.
