@@ -37,6 +37,7 @@ PROCESSES = {
     f"{_SPARK}/java.py",
     f"{_SPARK}/prepared_classes.py",
     "service/spark_cep/codecs/protobuf/descriptors.py",
+    "service/spark_cep/pipeline/compiled_code.py",
 }
 """Modules that start Java, this package or the compiler of .proto files by a list of arguments of
 their own making, or wait for its end."""

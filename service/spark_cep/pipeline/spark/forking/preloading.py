@@ -27,11 +27,9 @@ SPARKS_MODULES: Final = (
 _LOADED: Final = (
     "pandas",
     "pyarrow.dataset",
+    "spark_cep.config",
     "spark_cep.pipeline.deliver.delivery_process",
     "spark_cep.pipeline.deliver.exactly_once",
-    "spark_cep.pipeline.driver.input.arrivals",
-    "spark_cep.pipeline.driver.input.offsets",
-    "spark_cep.pipeline.driver.input.pacing",
     "spark_cep.pipeline.driver.input.source",
     "spark_cep.pipeline.match.match",
     "spark_cep.pipeline.state.ascii_values",
