@@ -57,6 +57,22 @@ class Bit(NamedTuple):
 _Targets = dict[int, int]
 
 
+@dataclass(slots=True)
+class _Part:
+    """A part of conditions. ``truth``: of one that reads no column; ``None``: that depends on the
+    event, or fails, which each event says that is asked."""
+
+    expression: Expression
+    truth: bool | None
+    targets: _Targets = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, node: Node) -> _Part:
+        """The part that a node is."""
+        expression = expression_of(node)
+        return cls(expression, None if expression.columns else _truth(expression))
+
+
 class _LookedUp(NamedTuple):
     """A part that compares a text with ``constants``."""
 
@@ -176,32 +192,29 @@ def _of_type(of: RecordTypes, bits: Iterable[Bit], words: int, vectors: ColumnVe
     """Return the conditions on events of the only one of these types."""
     ((_, _, columns),) = of.known
     found = _OfType(columns, np.zeros(words, np.int64))
-    expressions: dict[Node, Expression] = {}
-    # By part; ``None``: that depends on the event, or fails, which each event says that is asked.
-    held: dict[Node, bool | None] = {}
-    targets: dict[Node, _Targets] = {}
+    known: dict[Node, _Part] = {}
     for bit in bits:
         condition, expression = bit.condition, bit.condition.expression
         if of.of(condition.events, condition.of_type) is None:
             continue
-        parts = [] if expression is None else [*_parts(with_columns_of(expression.node, columns))]
-        for part in parts:
-            if part not in expressions:
-                expressions[part] = each = expression_of(part)
-                held[part] = None if each.columns else _may_hold(each)
-        if any(held[part] is False for part in parts):
+        parts = []
+        for node in () if expression is None else _parts(with_columns_of(expression.node, columns)):
+            part = known.get(node)
+            if part is None:
+                part = known[node] = _Part.of(node)
+            parts.append(part)
+        if any(part.truth is False for part in parts):
             continue
         found.base[bit.word] |= bit.mask
         for part in parts:
-            if held[part] is None:
-                having = targets.setdefault(part, {})
-                having[bit.word] = having.get(bit.word, 0) | bit.mask
-    for part, having in targets.items():
-        _ask(found, expressions[part], having, vectors)
+            part.targets[bit.word] = part.targets.get(bit.word, 0) | bit.mask
+    for part in known.values():
+        if part.truth is None and part.targets:
+            _ask(found, part.expression, part.targets, vectors)
     return found
 
 
-def _may_hold(constant: Expression) -> bool | None:
+def _truth(constant: Expression) -> bool | None:
     """Return whether a part that reads no column is true; ``None``: that fails."""
     try:
         return bind(constant, {}, {})((), ()) is True
