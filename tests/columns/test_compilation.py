@@ -17,6 +17,7 @@ from spark_cep.columns.compilation import (
     compiled_elsewhere,
     is_loaded_by,
 )
+from tests.columns.python_process import told_by
 
 
 def test_a_long_compilation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,14 +109,11 @@ def test_two_processes_that_compile_one_function(tmp_path: Path) -> None:
     """Each adds the code for its own types of arguments, and none is lost or taken for another."""
     (tmp_path / "totals.py").write_text(_SOURCE, "utf-8")
     root = Path(__file__).parents[2]
-    environment = os.environ | {
-        "PYTHONPATH": str(root / "service"),
-        "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
-    }
+    kept = {"PYTHONPATH": str(root / "service"), "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
 
     def start(which: int) -> subprocess.Popen[bytes]:
         command = [sys.executable, "totals.py", str(which)]
-        return subprocess.Popen(command, cwd=tmp_path, env=environment)
+        return subprocess.Popen(command, cwd=tmp_path, env=os.environ | kept)
 
     for child in [start(0), start(1)]:
         assert child.wait(120) == 0
@@ -125,12 +123,4 @@ def test_two_processes_that_compile_one_function(tmp_path: Path) -> None:
         "for kind in (np.int8, np.float64): assert totals.total(np.ones(3, kind)) == 3\n"
         "print(totals.total.stats.cache_misses.total())"
     )
-    told = subprocess.run(
-        [sys.executable, "-c", look],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert told.stdout.strip() == "0"
+    assert told_by(look, tmp_path, **kept).strip() == "0"

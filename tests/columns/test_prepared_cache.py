@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from spark_cep.columns.prepared_cache import PreparedCache
 from spark_cep.errors import StartError
 from spark_cep.pipeline import compiled_code
 from spark_cep.pipeline.compiled_code import prepare
+from tests.columns.python_process import told_by
 
 ROOT = Path(__file__).parents[2]
 Locate = Callable[[type[UserProvidedCacheLocator]], Any]
@@ -56,25 +55,18 @@ def test_a_folder_that_is_missing_is_not(locate: Locate) -> None:
 
 def test_the_kernel_can_be_kept_so(tmp_path: Path) -> None:
     """The variables that the image sets reach the kernel when it is imported."""
-    environment = os.environ | {
-        "NUMBA_CACHE_DIR": str(tmp_path),
-        "NUMBA_CACHE_LOCATOR_CLASSES": f"{PreparedCache.__module__}.{PreparedCache.__name__}",
-        "NUMBA_CPU_NAME": "generic",
-    }
     code = (
         "from spark_cep.matcher.steps.loops import kernel;"
         "print(type(kernel.run._cache._impl.locator).__name__, kernel.run._cache.cache_path)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
+    told = told_by(
+        code,
+        ROOT,
+        NUMBA_CACHE_DIR=str(tmp_path),
+        NUMBA_CACHE_LOCATOR_CLASSES=f"{PreparedCache.__module__}.{PreparedCache.__name__}",
+        NUMBA_CPU_NAME="generic",
     )
-    kind, path = done.stdout.split()
+    kind, path = told.split()
     assert kind == "PreparedCache"
     assert Path(path).is_relative_to(tmp_path)
 
@@ -84,15 +76,7 @@ def test_a_folder_that_others_can_write(tmp_path: Path, mode: int) -> None:
     """Nothing in it is loaded, and the service does not start with it."""
 
     def run(code: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        ).stdout
+        return told_by(code, ROOT, NUMBA_CACHE_DIR=str(tmp_path))
 
     look = "from spark_cep.matcher.steps.loops import kernel; cache = kernel.run._cache;"
     folder = Path(run(f"{look} print(cache.cache_path)").strip())
@@ -159,20 +143,12 @@ def test_types_that_have_another_name_now(tmp_path: Path) -> None:
     )
 
     def run() -> str:
-        code = "import versions; print(versions.answer())"
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "service")]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        return subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        ).stdout.strip()
+        return told_by(
+            "import versions; print(versions.answer())",
+            tmp_path,
+            PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT / "service")]),
+            PYTHONDONTWRITEBYTECODE="1",
+        ).strip()
 
     for name in ("Before", "After"):
         (tmp_path / "versions.py").write_text(source.format(name), "utf-8")
