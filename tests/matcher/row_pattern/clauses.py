@@ -16,6 +16,7 @@ from spark_cep.matcher.row_pattern.lowering import RowPatternLimits
 from spark_cep.matcher.row_pattern.states import new_keys
 from spark_cep.model import Coordinates, Event
 from spark_cep.pattern.sql import load_query
+from spark_cep.pattern.sql.query import Query
 from spark_cep.pattern.types import BIGINT, RecordType
 from tests.reference.row_pattern import KeyState, Loops, RowPatternMatcher, States
 from tests.reference.row_pattern.results import (
@@ -167,17 +168,22 @@ def statement_and_clause(
         f"{rows} AFTER MATCH SKIP {skip} PATTERN ({whole}){interval} "
         f"SUBSET U = (A, B) DEFINE {defines})"
     )
-    query = load_query(text, "random", EVENT)
+    query = _query(text)
     conditions = {name: CONDITIONS[condition] for name, condition in chosen.items()}
     clause = Clause(query.pattern, conditions, _SKIPS[skip], _ROWS[rows], within, ahead)
     return text, clause
 
 
 @lru_cache(maxsize=10)
+def _query(text: str) -> Query:
+    return load_query(text, "random", EVENT)
+
+
+@lru_cache(maxsize=10)
 def _compiled(
     text: str, limits: RowPatternLimits | None = None
 ) -> tuple[RowPatternPlan, RowPatternMatcher]:
-    plan = plan_query(load_query(text, "random", EVENT))
+    plan = plan_query(_query(text))
     return plan, RowPatternMatcher(plan, limits)
 
 
@@ -215,7 +221,7 @@ class Machine:
 
 @lru_cache(maxsize=10)
 def _with_loops(text: str, limits: RowPatternLimits | None = None) -> Loops:
-    return Loops(plan_query(load_query(text, "random", EVENT)), limits)
+    return Loops(plan_query(_query(text)), limits)
 
 
 class CompiledMachine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -220,14 +221,18 @@ def values(random: Random, catalogue: ResolvedSchemas, count: int) -> list[bytes
 
 
 def sent(random: Random, values: Sequence[bytes | None]) -> list[Kafka]:
-    """Kafka's records."""
+    """Kafka's records, one partition after another, as they are read."""
+    partitions = list(itertools.product("tu", [0, 1, 70_000]))
+    sorted_partitions = sorted(random.choices(partitions, k=len(values)))
     return [
         Kafka(
-            random.choice("tu"), random.choice([0, 1, 70_000]), FIRST_OFFSET + number,
+            topic, partition, FIRST_OFFSET + number,
             NOW_MS + random.choice([0, 1, -1]), random.choice([None, b"", b"key"]), value,
             random.choice([None, '[{"key":"h"}]']),
         )
-        for number, value in enumerate(values)
+        for number, ((topic, partition), value) in enumerate(
+            zip(sorted_partitions, values, strict=True)
+        )
     ]  # fmt: skip
 
 
@@ -291,6 +296,7 @@ def test_damaged_records(seed: int) -> None:
     records = sent(random, [damaged(random, each) for each in whole if each is not None])
     made = decoded(setting, records)
     assert Fault.UNDECODABLE in {row["fault"] for row in made.values()}
+    sound = []
     for record in records:
         assert record.value is not None
         row = made.get(record.offset)
@@ -308,7 +314,8 @@ def test_damaged_records(seed: int) -> None:
             )
         elif is_as_written(record.value, writer.schema):
             assert decoding_fault(record.value[5:], writer.schema, read) is None
-            assert differences(setting, [record]) == {}
+            sound.append(record)
+    assert differences(setting, sound) == {}
 
 
 def needed(setting: Setting, event_type: EventType) -> AvroSchema:

@@ -74,10 +74,17 @@ _LEVELS: dict[str, tuple[str, int, tuple[int, ...]]] = {
 def expression(node: Node, text: str | None = None) -> Expression:
     """The expression of a vetted tree; ``text`` defaults to the canonical text."""
     canonical = _write(node, _OR, "")
-    columns = frozenset(part.path for part in walk(node) if isinstance(part, Column))
-    look_backs = dict.fromkeys(part.look_back for part in walk(node) if isinstance(part, Reference))
+    parts = list(walk(node))
+    columns = frozenset(part.path for part in parts if isinstance(part, Column))
+    look_backs = dict.fromkeys(part.look_back for part in parts if isinstance(part, Reference))
+    row_values = dict.fromkeys(part.value for part in parts if isinstance(part, RowReference))
     return Expression(
-        canonical if text is None else text, canonical, node, columns, tuple(look_backs)
+        text=canonical if text is None else text,
+        canonical=canonical,
+        node=node,
+        columns=columns,
+        look_backs=tuple(look_backs),
+        row_values=tuple(row_values),
     )
 
 

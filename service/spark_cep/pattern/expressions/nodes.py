@@ -203,7 +203,7 @@ class Expression:
     """One parsed expression; equal to another when the canonical text and the look-backs are.
 
     ``columns`` are the event's columns read outside look-backs, ``look_backs`` the distinct ones
-    in the order of the text.
+    in the order of the text, ``row_values`` those of a row pattern match, likewise.
     """
 
     text: str
@@ -211,17 +211,12 @@ class Expression:
     node: Node = field(repr=False)
     columns: frozenset[ColumnPath]
     look_backs: tuple[LookBack, ...]
+    row_values: tuple[RowValue, ...]
 
     @property
     def is_event_only(self) -> bool:
         """Return whether the expression needs nothing but the event."""
         return not self.look_backs and not self.row_values
-
-    @property
-    def row_values(self) -> tuple[RowValue, ...]:
-        """The distinct values of a row pattern match, in the order of the text."""
-        found = (part.value for part in walk(self.node) if isinstance(part, RowReference))
-        return tuple(dict.fromkeys(found))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Expression):
