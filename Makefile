@@ -32,7 +32,7 @@ PROMETHEUS := $(WORK)/tools/bin/prometheus
 ARGS ?=
 MINUTES ?= 30
 
-.PHONY: help setup demo test test-unit test-slow test-bounds test-wheel test-rest test-processes test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
+.PHONY: help setup demo test test-unit test-slow test-bounds test-wheel test-rest test-waiting test-processes test-others test-faults test-hostile test-endurance test-alerts test-kubernetes test-other-spark lint check audit sbom
 .PHONY: docs docs-serve browser test-page chart chart-readme bench bench-quick bench-matcher soak lock clean
 
 help: ## Show the targets
@@ -74,22 +74,26 @@ test-bounds: setup ## Run decoding, damaged state, packed columns, results and s
 test-wheel: setup ## Build the wheel, install it beside a user's packages, and use it there
 	$(PY) -m pytest tests/wheel -m "not unit and not slow"
 
-# Two halves beside each other, of about the same length: on two cores, time-outs of tests hold. Each shows its output when it
-# ends.
+# Three lanes beside each other; each shows its output when it ends. What mostly waits for limits and time-outs is one of them, so
+# that on two cores the time-outs of the others hold.
 test-rest: setup browser ## Run the tests that need Java, Spark or Kafka
-	$(MAKE) --no-print-directory -j 2 --output-sync=target test-processes test-others
+	$(MAKE) --no-print-directory -j 3 --output-sync=target test-waiting test-processes test-others
 
-# Tests of the whole job as processes of their own, many of which wait for limits and time-outs, with some that are not.
-PROCESSES := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages how_a_run_ends command_stop operations_page \
-  rights secrets security state_faults state_report cluster kubernetes command_run rules_change rescale)
+WAITING := $(patsubst %,tests/e2e/test_%.py,kafka_unavailable outages how_a_run_ends pacing time_faults rule_overrides) \
+  tests/demo
+PROCESSES := $(patsubst %,tests/e2e/test_%.py,command_stop operations_page rights secrets security state_faults state_report \
+  cluster kubernetes command_run rules_change rescale) tests/faults
 NEITHER := not unit and not slow
+
+test-waiting: setup
+	$(PY) -m pytest $(WAITING) -m "$(NEITHER)"
 
 test-processes: setup
 	$(PY) -m pytest $(PROCESSES) -m "$(NEITHER)"
 
-test-others: setup
-	$(PY) -m pytest tests/e2e -m "$(NEITHER)" $(patsubst %,--ignore %,$(PROCESSES))
-	$(PY) -m pytest tests -m "$(NEITHER)" --ignore tests/e2e --ignore tests/wheel
+test-others: setup browser
+	$(PY) -m pytest tests/e2e -m "$(NEITHER)" $(patsubst %,--ignore %,$(WAITING) $(PROCESSES))
+	$(PY) -m pytest tests -m "$(NEITHER)" --ignore tests/e2e --ignore tests/wheel $(patsubst %,--ignore %,$(WAITING) $(PROCESSES))
 
 test-page: setup browser ## The pages of spark-cep play and watch in Chromium (ARGS=...)
 	$(PY) -m pytest tests/play/test_page.py $(ARGS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LANES = ("test-unit", "test-slow", "test-wheel", "test-processes", "test-others")
+LANES = ("test-unit", "test-slow", "test-wheel", "test-waiting", "test-processes", "test-others")
 
 
 @pytest.fixture(scope="module")
