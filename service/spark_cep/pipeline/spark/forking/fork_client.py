@@ -29,8 +29,9 @@ def main(address: str, arguments: list[str]) -> NoReturn:
     """Become ``python ARGUMENTS``."""
     if arguments[:1] == ["-m"]:
         with socket.socket(socket.AF_UNIX) as server:
+            # First, since a signal may come as soon as there is a process.
+            _end_for_java_alone(server)
             if _forked(server, address, arguments[1:]):
-                _end_for_java_alone(server)
                 # Without a code the server has ended, and with it the job.
                 code = server.recv(NUMBER_BYTES, socket.MSG_WAITALL)
                 os._exit(int.from_bytes(code, "big") if code else 1)
