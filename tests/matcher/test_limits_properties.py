@@ -147,8 +147,8 @@ def too_small(
     """A rule and a stream with a policy, and one bound of those named or both so small that it is
     met."""
     rule, stream = draw(RULES), draw(STREAMS)
-    most = {name: count for name, count in most_held(rule, stream).items() if count > 1}
-    most = {name: most[name] for name in names if name in most}
+    held_by_name = most_held(rule, stream)
+    most = {name: held_by_name[name] for name in names if held_by_name[name] > 1}
     assume(most)
     chosen = draw(st.sampled_from([[name] for name in most] + [list(most)]))
     bounds = {name: draw(st.integers(1, most[name] - 1)) for name in chosen}
