@@ -1,6 +1,12 @@
 package spark_cep;
 
 import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.lang.reflect.Field;
+import java.util.Iterator;
+import java.util.Set;
+import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.execution.LogicalRDD;
@@ -23,10 +29,18 @@ public class Batches {
 
   /**
    * Runs a batch; the first column, of bytes, of the one row that each task may give, one after the other.
-   * IllegalStateException for a task that gives two: Spark uses its row again for the second.
+   * IllegalStateException for a task that gives two: Spark uses its row again for the second. Where tasks run in
+   * executors, these have the classes of this file.
    */
-  public byte[] run(Dataset batch) {
-    Object[] rows = (Object[]) ((LogicalRDD) batch.queryExecution().logical()).rdd().collect();
+  public byte[] run(Dataset batch, boolean executors) throws Exception {
+    RDD tasks = ((LogicalRDD) batch.queryExecution().logical()).rdd();
+    if (executors) {
+      tasks = tasks.toJavaRDD().mapPartitions(new SocketsForgotten()).rdd();
+    }
+    Object[] rows = (Object[]) tasks.collect();
+    if (!executors) {
+      forgetSockets();
+    }
     ByteArrayOutputStream joined = new ByteArrayOutputStream();
     for (int number = 0; number < rows.length; number++) {
       if (number > 0 && rows[number] == rows[number - 1]) {
@@ -38,7 +52,38 @@ public class Batches {
     return joined.toByteArray();
   }
 
+  /**
+   * Lets this process forget the sockets of tasks that have ended. Spark deletes the socket of a stateful task with the
+   * task, and has Java do so at its exit, too (File.deleteOnExit), for which Java keeps the path for good: 170 bytes of
+   * each task.
+   */
+  private static void forgetSockets() throws Exception {
+    Class hook = Class.forName("java.io.DeleteOnExitHook");
+    Field field = hook.getDeclaredField("files");
+    field.setAccessible(true);
+    synchronized (hook) {
+      Set paths = (Set) field.get(null);
+      if (paths == null) {
+        return; // Java is ending.
+      }
+      for (Iterator each = paths.iterator(); each.hasNext();) {
+        String path = (String) each.next();
+        if (path.endsWith(".sock") && !new File(path).exists()) {
+          each.remove();
+        }
+      }
+    }
+  }
+
   private static Object of(Object owner, String name) throws Exception {
     return owner.getClass().getMethod(name, new Class[0]).invoke(owner, new Object[0]);
+  }
+
+  /** The rows of a task, after the sockets of earlier tasks of its executor are forgotten. */
+  public static class SocketsForgotten implements FlatMapFunction {
+    public Iterator call(Object rows) throws Exception {
+      forgetSockets();
+      return (Iterator) rows;
+    }
   }
 }

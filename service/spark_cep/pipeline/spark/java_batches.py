@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_cep.pipeline.spark.compiled_java import new_object
+from spark_cep.pipeline.spark.compiled_java import new_object, send_to_executors
 from spark_cep.pipeline.spark.private_api import extensions, java_frame, jvm
+from spark_cep.pipeline.spark.session import in_one_process
 
 #: The name under which an offset's JSON has whether its batch goes without a shuffle.
 ONE_STAGE: Final = "one_stage"
@@ -26,6 +27,9 @@ class JavaBatches:
 
     def __init__(self, spark: SparkSession) -> None:
         self._java = new_object(jvm(spark), "Batches")
+        self._executors = not in_one_process(str(spark.sparkContext.master))
+        if self._executors:
+            send_to_executors(spark.sparkContext, "Batches")
         mark = json.dumps({ONE_STAGE: True}).strip("{}")
         new_object(jvm(spark), "OneStage").use(extensions(spark), mark)
 
@@ -38,4 +42,4 @@ class JavaBatches:
     def run(self, frame: DataFrame) -> bytes:
         """Run a batch, given its frame as ``foreachBatch`` is; the bytes that its tasks give, one
         column of one row each, in the order of partitions."""
-        return bytes(self._java.run(java_frame(frame)))
+        return bytes(self._java.run(java_frame(frame), self._executors))

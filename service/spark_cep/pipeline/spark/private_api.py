@@ -63,6 +63,11 @@ def jvm(spark: SparkSession | SparkContext) -> Any:
     return spark._jvm  # noqa: SLF001  py4j has no public way
 
 
+def java_context(context: SparkContext) -> Any:
+    """Java's side of a context."""
+    return context._jsc  # noqa: SLF001  nothing public gives executors a jar
+
+
 def hadoop_conf(spark: SparkSession) -> Any:
     """Hadoop's settings, with those of the session."""
     return _java_session(spark).sessionState().newHadoopConf()
