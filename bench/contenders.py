@@ -104,6 +104,27 @@ def ceiling(bed: TestBed, side: Side, course: Course, name: str = "Spark alone")
     return _contender(name, course, run_over, compared=False, once=True)
 
 
+def counting(
+    bed: TestBed,
+    side: Side,
+    course: Course,
+    name: str,
+    changed: Mapping[str, Mapping[str, Any]],
+) -> Contender:
+    """Spark alone counting as many rows as the topic has, which it makes itself, by key into
+    nothing, in as many batches: its shuffle and its state store."""
+
+    def run_over(topic: Topic, _read: bool) -> Run:
+        run = bed.next_run("counting")
+        batch = equal_batches(topic.records, course.batch)
+        settings = bed.settings(run, topic.name, course.rules, batch=batch, changed=changed)
+        batches = -(-topic.records // batch)
+        answer = side.ask({"do": "counting", "settings": settings, "batches": batches})
+        return Run(answer["events"], answer["seconds"], answer)
+
+    return _contender(name, course, run_over, compared=False, once=True)
+
+
 def flink(
     bed: TestBed,
     side: Side,

@@ -7,6 +7,8 @@ checkpoint and outputs of its own. What can be asked, by ``do``:
   ``until_asked``, until another line comes; where it refuses the rules the answer is why;
 * ``ceiling``: Spark alone reading the topic, with the service's options, into a sink that drops
   everything;
+* ``counting``: Spark alone counting rows of its own, in ``batches`` of the service's size and state
+  partitions, into such a sink;
 * ``state``: what a checkpoint holds;
 * ``memory``: how much the JVM has needed since it started.
 
@@ -29,6 +31,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_cep.config import Settings
@@ -46,6 +49,8 @@ from supply_chain.jars import resolve
 #: So many batches of a query Spark remembers.
 _MOST_BATCHES = 10_000
 _LOOK_SECONDS = 0.02
+#: Of rows that Spark makes and counts: as many tasks and keys as log-ins have partitions and users.
+_READERS, _KEYS = 4, 50_000
 _TOTALS = {
     "events": Count.RECORDS,
     "matches": Count.MATCHED,
@@ -228,6 +233,8 @@ class OurSide:
                 return {"refused": str(error)}
         if request["do"] == "ceiling":
             return self._ceiling(self._spark, settings)
+        if request["do"] == "counting":
+            return self._counting(self._spark, settings, int(request["batches"]))
         if request["do"] == "state":
             total = read_state(settings, spark=self._spark).total
             return {
@@ -238,7 +245,9 @@ class OurSide:
             }
         if request["do"] == "memory":
             return jvm_memory(self._spark)
-        raise ValueError(f"nothing is called {request['do']!r}: run, ceiling, state or memory")
+        raise ValueError(
+            f"nothing is called {request['do']!r}: run, ceiling, counting, state or memory"
+        )
 
     def _ceiling(self, spark: SparkSession, settings: Settings) -> dict[str, Any]:
         checkpoint = f"{settings.state.checkpoint}.ceiling"
@@ -268,6 +277,32 @@ class OurSide:
             raise RuntimeError("Spark read nothing")
         return {
             "seconds": max(one["ended"] for one in batches) - began,
+            "events": sum(one["rows"] for one in batches),
+            "batches": batches,
+        }
+
+    def _counting(self, spark: SparkSession, settings: Settings, count: int) -> dict[str, Any]:
+        checkpoint = f"{settings.state.checkpoint}.counting"
+        spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
+        source = spark.readStream.format("rate-micro-batch").options(
+            rowsPerBatch=settings.source.max_offsets_per_trigger, numPartitions=_READERS
+        )
+        counted = source.load().groupBy(F.col("value") % _KEYS).count()
+        query = (
+            counted.writeStream.format("noop")
+            .outputMode("update")
+            .option("checkpointLocation", checkpoint)
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+        while query.isActive and len(batches_of(query)) < count:
+            time.sleep(_LOOK_SECONDS)
+        query.stop()
+        # The source has no end, so a batch more may have ended by then.
+        batches = batches_of(query)[:count]
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        return {
+            "seconds": sum(one["seconds"] for one in batches),
             "events": sum(one["rows"] for one in batches),
             "batches": batches,
         }

@@ -1,22 +1,28 @@
 """How the job goes with cores, and what state partitions cost.
 
 One job on each number of cores, all else the same; then, on all cores, one on each number of state
-partitions. The broker is not bound: on a machine with few cores it takes its part of them.
+partitions, and beside it Spark alone, which counts rows of its own in as many. The broker is not
+bound: on a machine with few cores it takes its part of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bench.comparison import Run, in_turn, median_rate, ratio
-from bench.contenders import job
+from bench.contenders import counting, job
 from bench.testbed import TestBed
 from bench.throughput import course_over, runs_of
 
 _FEW_PARTITIONS = 2
+#: Batches of a run by state partitions. The first ones open the state, start producers, and run
+#: code that Java has not compiled: the later half counts.
+_BATCHES = 20
 
 
 def scaling(
@@ -35,37 +41,53 @@ def scaling(
         by_cores.append(job(bed, side, course, f"{count} cores", cores=count, changed=changed))
     results = in_turn(by_cores, runs, bed.say)
     side = bed.our_side()
+    batches = replace(course, batch=-(-events // _BATCHES))
     by_partitions = [
-        job(bed, side, course, f"{count} partitions", changed=with_partitions(count))
+        each
         for count in partitions
+        for each in (
+            job(bed, side, batches, f"{count} partitions", changed=with_partitions(count)),
+            counting(bed, side, batches, f"Spark alone, {count}", with_partitions(count)),
+        )
     ]
     curve = in_turn(by_partitions, runs, bed.say)
+    ours = {n: curve[f"{n} partitions"] for n in partitions}
+    alone = {n: curve[f"Spark alone, {n}"] for n in partitions}
     ratios = [
         ratio(f"{n} cores / {cores[0]}", results, f"{n} cores", f"{cores[0]} cores").document()
         for n in cores[1:]
     ]
     rates = {
         "by cores": [[n, round(median_rate(results[f"{n} cores"]))] for n in cores],
-        "by state partitions": [
-            [n, round(median_rate(curve[f"{n} partitions"]))] for n in partitions
-        ],
+        "by state partitions": later_rates(ours),
+        "Spark alone": later_rates(alone),
     }
     return {
         "ratios": ratios,
         "rates": rates,
-        "milliseconds_for_each_partition_and_batch": partition_cost(
-            {n: curve[f"{n} partitions"] for n in partitions}
-        ),
+        "milliseconds_for_each_partition_and_batch": partition_cost(ours),
+        "milliseconds_for_each_partition_and_batch_of_spark_alone": partition_cost(alone),
         "runs": runs_of(results | curve),
     }
 
 
-def partition_cost(runs: dict[int, list[Run]]) -> float:
-    """Milliseconds that one more partition adds to a batch: the slope of a straight line."""
-    points = [
-        (count, run.seconds * 1000 / max(1, len(run.answer["batches"])))
-        for count, each in runs.items()
-        for run in each
-    ]
+def later_rates(runs: Mapping[int, Sequence[Run]]) -> list[list[int]]:
+    """Events per second of later batches, medians by number of partitions."""
+    rates = []
+    for count, each in runs.items():
+        rate = (run.events / len(run.answer["batches"]) / _later_batch(run) for run in each)
+        rates.append([count, round(statistics.median(rate))])
+    return rates
+
+
+def partition_cost(runs: Mapping[int, Sequence[Run]]) -> float:
+    """Milliseconds that one more partition adds to a later batch: the slope of a straight line."""
+    points = [(count, _later_batch(run) * 1000) for count, each in runs.items() for run in each]
     counts, milliseconds = zip(*points, strict=True)
     return round(float(np.polyfit(counts, milliseconds, 1)[0]), 2)
+
+
+def _later_batch(run: Run) -> float:
+    """The median of the later half of a run's batches, in seconds."""
+    seconds: list[float] = [batch["seconds"] for batch in run.answer["batches"]]
+    return statistics.median(seconds[len(seconds) // 2 :])

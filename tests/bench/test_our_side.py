@@ -13,7 +13,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Producer
 from bench.cliff_kinds import KINDS, Kind
 from bench.cliffs import Workload, cliffs
 from bench.comparison import in_turn, profile, ratio
-from bench.contenders import Course, ceiling, job
+from bench.contenders import Course, ceiling, counting, job
 from bench.events import logins
 from bench.kafka_log import read_log
 from bench.outputs import committed_messages
@@ -33,16 +33,28 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBed]:
         yield made
 
 
-def test_job_and_ceiling_take_turns_on_one_topic(bed: TestBed) -> None:
-    """Both read all of it, twice; the job's outputs can be read back, are there once and are the
-    same each time; stages of the service and of Spark have been timed."""
+def test_job_and_spark_alone_take_turns_on_one_topic(bed: TestBed) -> None:
+    """Job and ceiling read all of it, twice, and Spark counts as many rows.
+
+    The job's outputs can be read back, are there once and are the same each time; stages of the
+    service and of Spark have been timed.
+    """
     said: list[str] = []
     rules = write_rules(bed.folder / "rules", "open", 60_000)
     topic = bed.filled("logins", logins(EVENTS), EVENTS)
     course = Course(topic, topic, "open", rules, batch=EVENTS // 2)
     with bed.our_side() as side:
-        results = in_turn([job(bed, side, course), ceiling(bed, side, course)], 2, said.append)
+        state = {"state": {"state_partitions": 3}}
+        contenders = [
+            job(bed, side, course),
+            ceiling(bed, side, course),
+            counting(bed, side, course, "counting", state),
+        ]
+        results = in_turn(contenders, 2, said.append)
     assert topic.records == EVENTS + 4
+    for run in results.pop("counting"):
+        assert [batch["rows"] for batch in run.answer["batches"]] == [run.events // 2] * 2
+        assert run.events >= topic.records
     for runs in results.values():
         assert all(run.events == topic.records and run.seconds > 0 for run in runs)
     for run in results["ours"]:

@@ -20,7 +20,7 @@ from bench.outputs import DisagreementError, Found, check_once, check_same, line
 from bench.plots import draw
 from bench.report import BEGIN, END, put, stages, table, text_of_all
 from bench.rules import document, shares, write_rules
-from bench.scaling import partition_cost
+from bench.scaling import later_rates, partition_cost
 from bench.side import Side, SideFailedError
 from bench.state_growth import fill, touch
 from bench.testbed import PARTITIONS, TestBed, equal_batches
@@ -239,9 +239,15 @@ def test_a_stage_that_a_run_lacks_counts_as_nothing() -> None:
 def test_the_cost_of_a_partition_is_the_slope() -> None:
     """Each partition adds so much to each batch."""
     runs = {
-        n: [Run(1, (0.2 + 0.06 * n) * 2, {"batches": [{}, {}], "stages": {}})] for n in (2, 8, 32)
+        n: [
+            Run(
+                300, 99, {"batches": [{"seconds": s} for s in (90, 0.2 + 0.06 * n, 0.2 + 0.06 * n)]}
+            )
+        ]
+        for n in (2, 8, 32)
     }
     assert partition_cost(runs) == 60.0
+    assert later_rates(runs) == [[2, 312], [8, 147], [32, 47]]
 
 
 def test_columns_of_figures_stand_to_the_right() -> None:
