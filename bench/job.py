@@ -49,8 +49,11 @@ from supply_chain.jars import resolve
 #: So many batches of a query Spark remembers.
 _MOST_BATCHES = 10_000
 _LOOK_SECONDS = 0.02
-#: Of rows that Spark makes and counts: as many tasks and keys as log-ins have partitions and users.
-_READERS, _KEYS = 4, 50_000
+#: To ask Spark for progress takes time of its batches.
+_SELDOM_SECONDS = 0.5
+#: Of rows that Spark makes and counts: as many tasks as log-ins have partitions, and few keys: the
+#: job has no row of state for each.
+_READERS, _KEYS = 4, 1_000
 _TOTALS = {
     "events": Count.RECORDS,
     "matches": Count.MATCHED,
@@ -295,10 +298,10 @@ class OurSide:
             .trigger(processingTime="0 seconds")
             .start()
         )
-        while query.isActive and len(batches_of(query)) < count:
-            time.sleep(_LOOK_SECONDS)
+        while query.isActive and (query.lastProgress or {"batchId": 0})["batchId"] < count - 1:
+            time.sleep(_SELDOM_SECONDS)
         query.stop()
-        # The source has no end, so a batch more may have ended by then.
+        # The source has no end, so more batches may have ended by then.
         batches = batches_of(query)[:count]
         shutil.rmtree(checkpoint, ignore_errors=True)
         return {
