@@ -300,6 +300,8 @@ class OurSide:
         )
         while query.isActive and (query.lastProgress or {"batchId": 0})["batchId"] < count - 1:
             time.sleep(_SELDOM_SECONDS)
+        if (failed := query.exception()) is not None:
+            raise failed
         query.stop()
         # The source has no end, so more batches may have ended by then.
         batches = batches_of(query)[:count]

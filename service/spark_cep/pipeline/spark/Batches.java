@@ -57,10 +57,16 @@ public class Batches {
    * task, and has Java do so at its exit, too (File.deleteOnExit), for which Java keeps the path for good: 170 bytes of
    * each task.
    */
-  private static void forgetSockets() throws Exception {
-    Class hook = Class.forName("java.io.DeleteOnExitHook");
-    Field field = hook.getDeclaredField("files");
-    field.setAccessible(true);
+  private static void forgetSockets() throws IllegalAccessException {
+    Class hook;
+    Field field;
+    try {
+      hook = Class.forName("java.io.DeleteOnExitHook");
+      field = hook.getDeclaredField("files");
+      field.setAccessible(true);
+    } catch (Exception another) {
+      return; // Another Java keeps them in another way, or to itself: no reason to stop a job.
+    }
     synchronized (hook) {
       Set paths = (Set) field.get(null);
       if (paths == null) {
