@@ -16,6 +16,7 @@ from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.spark.java_batches import JavaBatches
 from spark_cep.pipeline.spark.private_api import offset_log
+from spark_cep.pipeline.spark.session import in_one_process
 from spark_cep.pipeline.tasks.batch_properties import set_properties
 from spark_cep.pipeline.tasks.frames import reports_in
 from spark_cep.pipeline.wire.task_properties import TaskProperties
@@ -50,7 +51,8 @@ class Batches:
     _query: tuple[str, Any] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._java = JavaBatches(self.spark)
+        alone = in_one_process(str(self.spark.sparkContext.master))
+        self._java = JavaBatches(self.spark, executors=not alone)
 
     def run(self, frame: DataFrame, batch: int) -> tuple[int, int]:
         """Run a batch, given its reports; how many records it had, and their bytes."""

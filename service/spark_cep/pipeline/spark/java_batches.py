@@ -16,19 +16,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_cep.pipeline.spark.compiled_java import new_object, send_to_executors
 from spark_cep.pipeline.spark.private_api import extensions, java_frame, jvm
-from spark_cep.pipeline.spark.session import in_one_process
 
 #: The name under which an offset's JSON has whether its batch goes without a shuffle.
 ONE_STAGE: Final = "one_stage"
 
 
 class JavaBatches:
-    """Java's side of the batches of a session's queries."""
+    """Java's side of the batches of a session's queries. ``executors``: tasks run in processes of
+    their own."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._java = new_object(jvm(spark), "Batches")
-        self._executors = not in_one_process(str(spark.sparkContext.master))
-        if self._executors:
+    def __init__(self, spark: SparkSession, *, executors: bool = False) -> None:
+        self._java, self._executors = new_object(jvm(spark), "Batches"), executors
+        if executors:
             send_to_executors(spark.sparkContext, "Batches")
         mark = json.dumps({ONE_STAGE: True}).strip("{}")
         new_object(jvm(spark), "OneStage").use(extensions(spark), mark)
