@@ -50,7 +50,7 @@ from supply_chain.jars import resolve
 _MOST_BATCHES = 10_000
 _LOOK_SECONDS = 0.02
 #: To ask Spark for progress takes time of its batches.
-_SELDOM_SECONDS = 0.5
+_SELDOM_SECONDS = 1
 #: Of rows that Spark makes and counts: as many tasks as log-ins have partitions, and few keys: the
 #: job has no row of state for each.
 _READERS, _KEYS = 4, 1_000
@@ -298,10 +298,10 @@ class OurSide:
             .trigger(processingTime="0 seconds")
             .start()
         )
-        while query.isActive and (query.lastProgress or {"batchId": 0})["batchId"] < count - 1:
-            time.sleep(_SELDOM_SECONDS)
-        if (failed := query.exception()) is not None:
-            raise failed
+        last = None
+        while last is None or last["batchId"] < count - 1:
+            query.awaitTermination(_SELDOM_SECONDS)
+            last = query.lastProgress
         query.stop()
         # The source has no end, so more batches may have ended by then.
         batches = batches_of(query)[:count]

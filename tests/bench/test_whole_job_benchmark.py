@@ -238,14 +238,12 @@ def test_a_stage_that_a_run_lacks_counts_as_nothing() -> None:
 
 def test_the_cost_of_a_partition_is_the_slope() -> None:
     """Each partition adds so much to each batch."""
-    runs = {
-        n: [
-            Run(
-                300, 99, {"batches": [{"seconds": s} for s in (90, 0.2 + 0.06 * n, 0.2 + 0.06 * n)]}
-            )
-        ]
-        for n in (2, 8, 32)
-    }
+
+    def run(partitions: int) -> Run:
+        later = 0.2 + 0.06 * partitions
+        return Run(300, 99, {"batches": [{"seconds": each} for each in (90, later, later)]})
+
+    runs = {n: [run(n)] for n in (2, 8, 32)}
     assert partition_cost(runs) == 60.0
     assert later_rates(runs) == [[2, 312], [8, 147], [32, 47]]
 

@@ -15,11 +15,11 @@ from spark_cep.pipeline.spark.rehearsal import rehearse
 pytestmark = pytest.mark.spark
 
 
-def _sockets(java: Any) -> set[str]:
-    """The sockets that Java will delete at its exit."""
+def _paths(java: Any) -> set[str]:
+    """The files that Java will delete at its exit."""
     files = java.java.lang.Class.forName("java.io.DeleteOnExitHook").getDeclaredField("files")
     files.setAccessible(True)
-    return {str(path) for path in files.get(None) if str(path).endswith(".sock")}
+    return {str(path) for path in files.get(None)}
 
 
 def test_java_forgets_the_sockets_of_a_batch(spark: SparkSession, tmp_path: Path) -> None:
@@ -27,7 +27,8 @@ def test_java_forgets_the_sockets_of_a_batch(spark: SparkSession, tmp_path: Path
     java = jvm(spark)
     rehearse(spark, tmp_path)
     # The read of the state, behind the last batch, asks a process for Python's sources.
-    assert len([path for path in _sockets(java) if not Path(path).exists()]) <= 1
+    sockets = [path for path in _paths(java) if path.endswith(".sock")]
+    assert len([path for path in sockets if not Path(path).exists()]) <= 1
 
 
 def test_an_executor_forgets_what_is_deleted(spark: SparkSession, tmp_path: Path) -> None:
@@ -37,8 +38,9 @@ def test_an_executor_forgets_what_is_deleted(spark: SparkSession, tmp_path: Path
     Path(there).touch()
     for path in (there, gone, no_socket):
         java.java.io.File(path).deleteOnExit()
-    assert {there, gone} <= _sockets(java)
+    made = {there, gone, no_socket}
+    assert made <= _paths(java)
     forgetting = class_loader(java, "Batches").loadClass("spark_cep.Batches$SocketsForgotten")
     rows = java.java.util.ArrayList([1, 2]).iterator()
     assert forgetting.newInstance().call(rows).next() == 1
-    assert _sockets(java) & {there, gone} == {there}
+    assert made & _paths(java) == {there, no_socket}

@@ -16,7 +16,6 @@ from spark_cep.pipeline.driver.rules.batch_rules import BatchRules
 from spark_cep.pipeline.match.watermark import BEGINNING
 from spark_cep.pipeline.spark.java_batches import JavaBatches
 from spark_cep.pipeline.spark.private_api import offset_log
-from spark_cep.pipeline.spark.session import in_one_process
 from spark_cep.pipeline.tasks.batch_properties import set_properties
 from spark_cep.pipeline.tasks.frames import reports_in
 from spark_cep.pipeline.wire.task_properties import TaskProperties
@@ -51,8 +50,7 @@ class Batches:
     _query: tuple[str, Any] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        alone = in_one_process(str(self.spark.sparkContext.master))
-        self._java = JavaBatches(self.spark, executors=not alone)
+        self._java = JavaBatches(self.spark)
 
     def run(self, frame: DataFrame, batch: int) -> tuple[int, int]:
         """Run a batch, given its reports; how many records it had, and their bytes."""

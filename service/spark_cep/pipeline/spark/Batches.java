@@ -29,16 +29,17 @@ public class Batches {
 
   /**
    * Runs a batch; the first column, of bytes, of the one row that each task may give, one after the other.
-   * IllegalStateException for a task that gives two: Spark uses its row again for the second. Where tasks run in
-   * executors, these have the classes of this file.
+   * IllegalStateException for a task that gives two: Spark uses its row again for the second. Executors
+   * that are processes of their own have the classes of this file.
    */
-  public byte[] run(Dataset batch, boolean executors) throws Exception {
+  public byte[] run(Dataset batch) throws Exception {
     RDD tasks = ((LogicalRDD) batch.queryExecution().logical()).rdd();
-    if (executors) {
+    boolean local = tasks.sparkContext().isLocal();
+    if (!local) {
       tasks = tasks.toJavaRDD().mapPartitions(new SocketsForgotten()).rdd();
     }
     Object[] rows = (Object[]) tasks.collect();
-    if (!executors) {
+    if (local) {
       forgetSockets();
     }
     ByteArrayOutputStream joined = new ByteArrayOutputStream();

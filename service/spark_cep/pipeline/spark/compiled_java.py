@@ -26,14 +26,15 @@ def new_object(java: Any, name: str) -> Any:
 
 
 def send_to_executors(context: SparkContext, name: str) -> None:
-    """Let the executors have the class ``name`` and those in its file."""
-    jar = Path(SparkFiles.getRootDirectory(), f"spark-cep-{name}.jar")
-    if jar.exists():
-        return  # for an earlier query of this context
+    """Let executors that are processes have the class ``name`` and those in its file."""
+    java, jar = java_context(context), Path(SparkFiles.getRootDirectory(), f"spark-cep-{name}.jar")
+    # There is a jar where an earlier query of the context has sent it.
+    if java.isLocal() or jar.exists():
+        return
     with ZipFile(jar, "w") as packed:
         for each, code in _compiled(jvm(context), name).getBytecodes().items():
             packed.writestr(f"{each.replace('.', '/')}.class", code)
-    java_context(context).addJar(str(jar))
+    java.addJar(str(jar))
 
 
 @cache

@@ -22,13 +22,11 @@ ONE_STAGE: Final = "one_stage"
 
 
 class JavaBatches:
-    """Java's side of the batches of a session's queries. ``executors``: tasks run in processes of
-    their own."""
+    """Java's side of the batches of a session's queries."""
 
-    def __init__(self, spark: SparkSession, *, executors: bool = False) -> None:
-        self._java, self._executors = new_object(jvm(spark), "Batches"), executors
-        if executors:
-            send_to_executors(spark.sparkContext, "Batches")
+    def __init__(self, spark: SparkSession) -> None:
+        self._java = new_object(jvm(spark), "Batches")
+        send_to_executors(spark.sparkContext, "Batches")
         mark = json.dumps({ONE_STAGE: True}).strip("{}")
         new_object(jvm(spark), "OneStage").use(extensions(spark), mark)
 
@@ -41,4 +39,4 @@ class JavaBatches:
     def run(self, frame: DataFrame) -> bytes:
         """Run a batch, given its frame as ``foreachBatch`` is; the bytes that its tasks give, one
         column of one row each, in the order of partitions."""
-        return bytes(self._java.run(java_frame(frame), self._executors))
+        return bytes(self._java.run(java_frame(frame)))
