@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spark_cep.pattern.expressions.functions.accumulators import Accumulator
 from spark_cep.pattern.expressions.functions.aggregation import (
     COUNT_DISTINCT,
     ROW_AGGREGATES,
-    Accumulator,
     Aggregate,
 )
 

@@ -20,7 +20,8 @@ from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.matcher.batch.events import SlotType
 from spark_cep.pattern.expressions import ALL_STEPS, ColumnPath, LookBack, aggregate, bind
 from spark_cep.pattern.expressions.canonical import expression as expression_of
-from spark_cep.pattern.expressions.functions.aggregation import AGGREGATES, PICKS, Accumulator
+from spark_cep.pattern.expressions.functions.accumulators import Accumulator
+from spark_cep.pattern.expressions.functions.aggregation import AGGREGATES, PICKS
 from spark_cep.pattern.expressions.nodes import Column, Reference
 from spark_cep.pattern.types import BOOLEAN, SqlType
 from spark_cep.programs.loops.expression_loop import VALUE

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from spark_cep.columns.compilation import I64
 from spark_cep.compiler.row_pattern import RowPatternPlan
 from spark_cep.pattern.expressions import Expression, bind
-from spark_cep.pattern.expressions.functions.aggregation import ROW_AGGREGATES, Accumulator
+from spark_cep.pattern.expressions.functions.accumulators import Accumulator
+from spark_cep.pattern.expressions.functions.aggregation import ROW_AGGREGATES
 from spark_cep.pattern.expressions.nodes import (
     ClassifierAt,
     Column,
