@@ -110,16 +110,20 @@ def counting(
     course: Course,
     name: str,
     changed: Mapping[str, Mapping[str, Any]],
+    *,
+    in_python: bool = False,
 ) -> Contender:
-    """Spark alone counting as many rows as the topic has, which it makes itself, by key into
-    nothing, in as many batches: its shuffle and its state store."""
+    """Spark alone counting as many rows as the topic has, which it makes itself, into nothing, in
+    as many batches: its shuffle and its state store, and with ``in_python`` its way to a Python
+    operator and back."""
 
     def run_over(topic: Topic, _read: bool) -> Run:
         run = bed.next_run("counting")
         batch = equal_batches(topic.records, course.batch)
         settings = bed.settings(run, topic.name, course.rules, batch=batch, changed=changed)
         batches = -(-topic.records // batch)
-        answer = side.ask({"do": "counting", "settings": settings, "batches": batches})
+        request = {"do": "counting", "batches": batches, "in_python": in_python}
+        answer = side.ask({**request, "settings": settings})
         return Run(answer["events"], answer["seconds"], answer)
 
     return _contender(name, course, run_over, compared=False, once=True)

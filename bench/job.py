@@ -7,8 +7,8 @@ checkpoint and outputs of its own. What can be asked, by ``do``:
   ``until_asked``, until another line comes; where it refuses the rules the answer is why;
 * ``ceiling``: Spark alone reading the topic, with the service's options, into a sink that drops
   everything;
-* ``counting``: Spark alone counting rows of its own, in ``batches`` of the service's size and state
-  partitions, into such a sink;
+* ``counting``: Spark alone counting rows (:mod:`bench.spark_alone`) in so many ``batches``, by a
+  Python operator if ``in_python``;
 * ``state``: what a checkpoint holds;
 * ``memory``: how much the JVM has needed since it started.
 
@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from bench.spark_alone import count_rows
 from spark_cep.config import Settings
 from spark_cep.errors import RuleSetError
 from spark_cep.observability.logs import configure
@@ -49,11 +49,6 @@ from supply_chain.jars import resolve
 #: So many batches of a query Spark remembers.
 _MOST_BATCHES = 10_000
 _LOOK_SECONDS = 0.02
-#: To ask Spark for progress takes time of its batches.
-_SELDOM_SECONDS = 1
-#: Of rows that Spark makes and counts: as many tasks as log-ins have partitions, and few keys: the
-#: job has no row of state for each.
-_READERS, _KEYS = 4, 1_000
 _TOTALS = {
     "events": Count.RECORDS,
     "matches": Count.MATCHED,
@@ -237,7 +232,8 @@ class OurSide:
         if request["do"] == "ceiling":
             return self._ceiling(self._spark, settings)
         if request["do"] == "counting":
-            return self._counting(self._spark, settings, int(request["batches"]))
+            count, in_python = int(request["batches"]), bool(request["in_python"])
+            return self._counting(self._spark, settings, count, in_python=in_python)
         if request["do"] == "state":
             total = read_state(settings, spark=self._spark).total
             return {
@@ -284,28 +280,12 @@ class OurSide:
             "batches": batches,
         }
 
-    def _counting(self, spark: SparkSession, settings: Settings, count: int) -> dict[str, Any]:
-        checkpoint = f"{settings.state.checkpoint}.counting"
-        spark.conf.set("spark.sql.shuffle.partitions", str(settings.state.state_partitions))
-        source = spark.readStream.format("rate-micro-batch").options(
-            rowsPerBatch=settings.source.max_offsets_per_trigger, numPartitions=_READERS
-        )
-        counted = source.load().groupBy(F.col("value") % _KEYS).count()
-        query = (
-            counted.writeStream.format("noop")
-            .outputMode("update")
-            .option("checkpointLocation", checkpoint)
-            .trigger(processingTime="0 seconds")
-            .start()
-        )
-        last = None
-        while last is None or last["batchId"] < count - 1:
-            query.awaitTermination(_SELDOM_SECONDS)
-            last = query.lastProgress
-        query.stop()
-        # The source has no end, so more batches may have ended by then.
+    def _counting(
+        self, spark: SparkSession, settings: Settings, count: int, *, in_python: bool
+    ) -> dict[str, Any]:
+        query = count_rows(spark, settings, count, in_python=in_python)
+        # The source has no end, so more batches may have ended.
         batches = batches_of(query)[:count]
-        shutil.rmtree(checkpoint, ignore_errors=True)
         return {
             "seconds": sum(one["seconds"] for one in batches),
             "events": sum(one["rows"] for one in batches),

@@ -1,8 +1,8 @@
 """How the job goes with cores, and what state partitions cost.
 
 One job on each number of cores, all else the same; then, on all cores, one on each number of state
-partitions, and beside it Spark alone, which counts rows of its own in as many. The broker is not
-bound: on a machine with few cores it takes its part of them.
+partitions, and beside it Spark alone, which counts rows of its own in as many, by itself and by a
+Python operator. The broker is not bound: on a machine with few cores it takes its part of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.comparison import Run, in_turn, median_rate, ratio
+from bench.comparison import Contender, Run, in_turn, median_rate, ratio
 from bench.contenders import counting, job
 from bench.testbed import TestBed
 from bench.throughput import course_over, runs_of
@@ -23,6 +23,7 @@ _FEW_PARTITIONS = 2
 #: Batches of a run by state partitions. The first ones open the state, start producers, and run
 #: code that Java has not compiled: the later half counts.
 _BATCHES = 20
+_OURS, _, _IN_PYTHON = _WAYS = ("ours", "Spark alone", "Spark alone with a Python operator")
 
 
 def scaling(
@@ -42,31 +43,33 @@ def scaling(
     results = in_turn(by_cores, runs, bed.say)
     side = bed.our_side()
     batches = replace(course, batch=-(-events // _BATCHES))
-    by_partitions = [
-        each
-        for count in partitions
-        for each in (
-            job(bed, side, batches, f"{count} partitions", changed=with_partitions(count)),
-            counting(bed, side, batches, f"Spark alone, {count}", with_partitions(count)),
-        )
-    ]
-    curve = in_turn(by_partitions, runs, bed.say)
-    ours = {n: curve[f"{n} partitions"] for n in partitions}
-    alone = {n: curve[f"Spark alone, {n}"] for n in partitions}
+
+    def way(name: str, count: int) -> Contender:
+        which, changed = f"{name}, {count} partitions", with_partitions(count)
+        if name == _OURS:
+            return job(bed, side, batches, which, changed=changed)
+        return counting(bed, side, batches, which, changed, in_python=name == _IN_PYTHON)
+
+    by_partitions = [(name, count, way(name, count)) for count in partitions for name in _WAYS]
+    curve = in_turn([contender for _, _, contender in by_partitions], runs, bed.say)
+    ways: dict[str, dict[int, list[Run]]] = {name: {} for name in _WAYS}
+    for name, count, contender in by_partitions:
+        ways[name][count] = curve[contender.name]
     ratios = [
         ratio(f"{n} cores / {cores[0]}", results, f"{n} cores", f"{cores[0]} cores").document()
         for n in cores[1:]
     ]
-    rates = {
-        "by cores": [[n, round(median_rate(results[f"{n} cores"]))] for n in cores],
-        "by state partitions": later_rates(ours),
-        "Spark alone": later_rates(alone),
+    by_cores_rates = [[n, round(median_rate(results[f"{n} cores"]))] for n in cores]
+    by_partitions_rates = {
+        f"by state partitions, {name}": later_rates(each) for name, each in ways.items()
     }
     return {
         "ratios": ratios,
-        "rates": rates,
-        "milliseconds_for_each_partition_and_batch": partition_cost(ours),
-        "milliseconds_for_each_partition_and_batch_of_spark_alone": partition_cost(alone),
+        "rates": {"by cores": by_cores_rates, **by_partitions_rates},
+        **{
+            f"milliseconds_for_each_partition_and_batch, {name}": partition_cost(each)
+            for name, each in ways.items()
+        },
         "runs": runs_of(results | curve),
     }
 

@@ -49,10 +49,11 @@ def test_job_and_spark_alone_take_turns_on_one_topic(bed: TestBed) -> None:
             job(bed, side, course),
             ceiling(bed, side, course),
             counting(bed, side, course, "counting", state),
+            counting(bed, side, course, "counting in Python", state, in_python=True),
         ]
         results = in_turn(contenders, 2, said.append)
     assert topic.records == EVENTS + 4
-    for run in results.pop("counting"):
+    for run in results.pop("counting") + results.pop("counting in Python"):
         assert [batch["rows"] for batch in run.answer["batches"]] == [run.events // 2] * 2
         assert run.events >= topic.records
     for runs in results.values():
