@@ -143,7 +143,7 @@ def compilation_shown() -> Iterator[None]:
         yield
         return
     text = (
-        "compiling for this machine, which it does once and which takes up to three minutes;"
+        "compiling for this machine, which it does once and which takes up to five minutes;"
         " `spark-cep prepare` does it beforehand"
     )
     with compilation_noticed(

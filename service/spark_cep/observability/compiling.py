@@ -1,4 +1,4 @@
-"""Log lines around code that may have to be compiled first, which takes up to three minutes.
+"""Log lines around code that may have to be compiled first, which takes up to five minutes.
 
 Apart from the log, since Python workers compile too, and have none.
 """

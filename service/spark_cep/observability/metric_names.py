@@ -297,7 +297,9 @@ RULE_EVENTS = Counter(
     _RULE,
 )
 PARTIAL_MATCHES_STARTED = Counter(
-    "spark_cep_partial_matches_started_total", "Partial matches begun.", _RULE
+    "spark_cep_partial_matches_started_total",
+    "Partial matches begun; rules in SQL do not count them.",
+    _RULE,
 )
 PARTIAL_MATCHES = Gauge("spark_cep_partial_matches", "Live partial matches.", _RULE)
 MATCHES = Counter("spark_cep_matches_total", "Matches emitted.", _RULE)
@@ -307,7 +309,8 @@ MATCH_ROWS = Counter(
 TIMEOUTS = Counter("spark_cep_timeouts_total", "Partial matches that timed out.", _RULE)
 PARTIAL_MATCHES_PRUNED = Counter(
     "spark_cep_partial_matches_pruned_total",
-    "Partial and complete matches that the skip strategy gave up for an earlier match.",
+    "Partial and complete matches that the skip strategy gave up for an earlier match; rules in "
+    "SQL do not count them.",
     _RULE,
 )
 PARTIAL_MATCHES_DROPPED = Counter(

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from spark_cep.errors import ConfigurationError, RuleSetError, SparkCepError, rendered
 
 _Result = TypeVar("_Result")
-#: Compiling for a machine for the first time takes up to three minutes.
+#: Compiling for a machine for the first time takes up to five minutes.
 _SECONDS_TO_BEGIN: Final = 300.0
 _READY: Final = "ready"
 #: Processes are not forked: the server has threads.

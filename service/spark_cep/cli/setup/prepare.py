@@ -23,7 +23,7 @@ def prepare(
     from spark_cep.pipeline import compiled_code
 
     took: list[float] = []
-    with compilation_noticed(lambda: typer.echo("compiling: up to three minutes"), took.append):
+    with compilation_noticed(lambda: typer.echo("compiling: up to five minutes"), took.append):
         compiled_code.prepare()
     typer.echo(f"compiled in {took[0]:.0f} s" if took else "everything is compiled already")
     if not code_only:

@@ -321,7 +321,7 @@ class Page:
         self._timeline.dark(dark)
 
 
-_GETTING_READY: Final = "getting ready: the first time on a machine that takes up to three minutes…"
+_GETTING_READY: Final = "getting ready: the first time on a machine that takes up to five minutes…"
 _TOO_LARGE: Final = (
     f"at most {MOST_BYTES >> 20} MiB can be opened; spark-cep backtest runs files of any size"
 )

@@ -111,6 +111,6 @@ def compiled_code() -> str:
     if not is_there():
         raise Doubt(
             "not all of it is there for this processor and version: the first start takes up to"
-            " three minutes longer; run `spark-cep prepare` first"
+            " five minutes longer; run `spark-cep prepare` first"
         )
     return f"there, for {os.uname().machine}"
