@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_cep.pipeline.driver.observe.progress import BatchReport
 from spark_cep.pipeline.wire.reports import Count
 from tests.e2e.outputs import found
 from tests.e2e.scenario import Scenario
@@ -56,3 +57,27 @@ def test_without_it_an_idle_input_waits(scenario: Scenario) -> None:
     assert scenario.run().of("ab") == ([], [])
     stream.send(("y", "n", 10.001))
     assert scenario.run().of("ab") == ([], [found("ab", "x", at(10), a=0)])
+
+
+def test_records_that_come_while_time_is_brought_to_its_end(scenario: Scenario) -> None:
+    """A run that decides everything at the end of its input reads what was there at its start. What
+    comes meanwhile is for the next run, and late there."""
+    stream = Stream(scenario)
+    scenario.rule(RULE)
+    stream.send(("x", "a", 0), ("y", "a", 5))
+
+    def meanwhile(report: BatchReport) -> None:
+        scenario.reports.append(report)
+        if report.batch == 0:
+            stream.send(("x", "b", 6))
+
+    trigger = {"mode": "available_now", "at_end_of_input": "decide"}
+    scenario.service(on_batch=meanwhile, trigger=trigger).run()
+    expected = [found("ab", "x", at(10), a=0), found("ab", "y", at(15), a=1)]
+    outputs = scenario.outputs()
+    assert outputs.of("ab") == ([], expected)
+    assert scenario.total(Count.RECORDS) == 2
+    assert outputs.late == []
+
+    assert len(scenario.decide().late) == 1
+    assert scenario.total(Count.RECORDS) == 3

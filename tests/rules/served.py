@@ -17,7 +17,8 @@ TOKEN = "s3cr3t-t0k3n"
 
 class Served:
     """The body at ``url``. ``status`` and ``headers`` replace what is answered; ``tagged``: with an
-    ``ETag``; ``pause``: seconds between two bytes; ``answers``: the status of each answer."""
+    ``ETag``, which ``salt`` changes; ``pause``: seconds between two bytes; ``answers``: the status
+    of each answer."""
 
     def __init__(self, identity: Identity | None, trusted: str | None = None) -> None:
         self._port = free_ports(1)[0]
@@ -30,6 +31,7 @@ class Served:
         self.status = 200
         self.headers: dict[str, str] = {}
         self.tagged = True
+        self.salt = ""
         self.pause = 0.0
         self.cut = 0
         self.answers: list[int] = []
@@ -76,7 +78,7 @@ class Served:
         if self._server is None:
             request.close_connection = True
             return
-        tag = f'"{hashlib.sha256(self.body).hexdigest()[:16]}"'
+        tag = f'"{hashlib.sha256(self.body + self.salt.encode()).hexdigest()[:16]}"'
         status, body = self.status, self.body
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
             status, body = 401, b""

@@ -52,6 +52,15 @@ def test_what_is_unchanged_is_not_sent(served: Served, source: RuleSource) -> No
     assert served.answers == [200, 304, 200, 200, 200]
 
 
+def test_the_same_rules_with_another_tag(served: Served, source: RuleSource) -> None:
+    """They are sent once more, and the new tag is asked for from then on."""
+    assert versions(source.read()) == {"a": 1}
+    served.salt = "deployed again"
+    assert source.read() is None
+    assert source.read() is None
+    assert served.answers == [200, 200, 304]
+
+
 def test_a_server_without_tags(served: Served, source: RuleSource) -> None:
     """The same body is the same rules."""
     served.tagged = False

@@ -80,6 +80,33 @@ def test_a_leader_that_is_not_there_yet(
     assert not refusals
 
 
+def test_an_error_between_records(store: KafkaStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was fetched behind it is read again."""
+    for name in "abc":
+        store.put(name, rule(name))
+
+    class Failed:
+        def error(self) -> KafkaError:
+            return KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
+
+        def offset(self) -> None:
+            return None
+
+    failures = [Failed()]
+
+    class Cut(Consumer):
+        def consume(self, *given: Any) -> Any:
+            found: list[Any] = [*super().consume(*given)]
+            if len(found) > 1 and failures:
+                found[1:1] = [failures.pop()]
+            return found
+
+    monkeypatch.setattr(compacted_topic, "Consumer", Cut)
+    with closing(store.source()) as source:
+        assert versions(source.read()) == {"a": 1, "b": 1, "c": 1}
+    assert not failures
+
+
 def test_keys(store: KafkaStore, source: RuleSource, topic: str) -> None:
     """A key is the id of the rule, which need not say it again; each that is wrong is a problem
     with its offset."""

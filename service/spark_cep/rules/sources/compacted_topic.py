@@ -167,8 +167,13 @@ class CompactedTopic:
             if time.monotonic() > deadline:
                 reached = f"offset {self._position:,} of {end:,} was reached"
                 raise self._unavailable(f"{reached} in {self._seconds:g} s")
-            for message in consumer.consume(_MOST_AT_ONCE, _POLL_SECONDS):
-                self._take(message)
+            try:
+                for message in consumer.consume(_MOST_AT_ONCE, _POLL_SECONDS):
+                    self._take(message)
+            except KafkaException:
+                # What was fetched behind the error is lost, also for the next attempt.
+                self._position = None
+                raise
         self._noticed, self._refused = None, False
         # At the end: what is too many on the way may have been removed behind it.
         check_count(len(self.records), "records", self.name)

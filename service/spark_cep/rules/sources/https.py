@@ -69,9 +69,12 @@ class HttpsSource:
         if over.is_set():
             # A body without a length may have ended there.
             raise self._late()
-        if answer is None or answer[0] == self._body:
+        if answer is None:
             return None
         body, tag = answer
+        if body == self._body:
+            self._tag = tag
+            return None
         files = _entries(decoded(body, self.name, _WHAT), self.name)
         check_count(len(files), "documents", self.name)
         self._body, self._tag = body, tag

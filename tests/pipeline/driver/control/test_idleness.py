@@ -136,6 +136,21 @@ def test_a_partition_with_broken_records_alone(wall: Wall) -> None:
     assert one.control_record() == ControlRecord((), 489)
 
 
+def test_a_partition_without_times_holds_up_no_other(wall: Wall) -> None:
+    """The key groups do not wait for a partition all of whose records lack a time: with it alive, a
+    partition that falls silent lets go all the same. It counts from its first time on."""
+    one = detector(wall)
+    one.expect([A, B, C])
+    one.batch_done([(A, 500), (C, 100)], {A, B, C})
+    wall.now = 1_100
+    one.batch_done([(A, 700), (C, 100)], {A, B})
+    assert one.control_record() == ControlRecord((), 700 - 10 - 1)
+    assert one.holding() == {}
+    one.batch_done([(A, 900), (B, 300), (C, 100)], {A, B})
+    assert one.control_record() is None
+    assert one.holding() == {B: 300}
+
+
 def test_an_idle_input_goes_on_with_the_wall_clock(wall: Wall) -> None:
     """With advance_when_idle, event time moves as much as processing time since the last record."""
     one = detector(wall, when_idle=2_000)

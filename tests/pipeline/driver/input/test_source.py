@@ -25,6 +25,7 @@ from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.input.batch_limit import RecordLimit
 from spark_cep.pipeline.driver.input.pacing import Pacing
 from spark_cep.pipeline.driver.input.source import DriverFiles, input_source, limit_reads
+from spark_cep.pipeline.match.watermark import END
 from spark_cep.pipeline.read.record_range import Range
 from spark_cep.pipeline.state.key_group_labels import group_of
 from spark_cep.pipeline.wire.control import ControlRecord
@@ -172,6 +173,22 @@ def test_another_run_is_a_new_offset(path: Path) -> None:
     first = source.next()
     ControlFile(path, "run-2", {"events": "id-1"}).write(ControlRecord((), 17))
     assert source.record(first, source.next()) == ControlRecord((), 17)
+
+
+def test_nothing_is_read_behind_the_end_of_time(path: Path) -> None:
+    """The batch that is told that the input has ended has no records: they would all be late."""
+    source, file = Source(path), ControlFile(path, "run-1", {})
+    file.write(WAITED_FOR)
+    source.planned.end = 2
+    source.reader.prepareForTriggerAvailableNow()
+    read = source.next()
+    file.write(ControlRecord((), END))
+    source.planned.end = 3
+    source.reader.prepareForTriggerAvailableNow()
+    ended = source.next()
+    assert source.record(read, ended) == ControlRecord((), END)
+    assert SourceOffset.from_json(ended).input == {("t", 0): 2}
+    assert source.next() == ended
 
 
 def test_a_record_goes_with_the_first_task(path: Path) -> None:

@@ -182,6 +182,16 @@ def test_lag_in_records_and_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert value(metrics, seconds, topic="t", partition="1") == 105
 
 
+def test_lag_of_a_topic_that_was_made_again() -> None:
+    """Its end of before is no lag."""
+    metrics = Metrics()
+    lag = Lag(metrics)
+    lag.read({("t", 0): 1_000}, {("t", 0): 1_000})
+    lag.read({("t", 0): 3}, {("t", 0): 5})
+    records = "spark_cep_consumer_lag_records"
+    assert value(metrics, records, topic="t", partition="0") == 2
+
+
 def test_lag_is_absent_while_nobody_knows_it() -> None:
     """Kafka does not say where partitions end: nothing is shown, also when a batch ends, until it
     says so again."""

@@ -20,6 +20,7 @@ from spark_cep.pipeline.driver.control.source_offset import (
     nested,
 )
 from spark_cep.pipeline.driver.control.written_files import write_for_query
+from spark_cep.pipeline.match.watermark import END
 from spark_cep.pipeline.wire.control import ControlRecord
 
 _CLOCK: Final = "clock"
@@ -104,6 +105,11 @@ def newest(file: Path) -> dict[str, Any]:
     """The content of the file; none while it is not there."""
     found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
     return found
+
+
+def time_ends(content: Mapping[str, Any]) -> bool:
+    """Return whether the file's content tells that the input has ended, and time with it."""
+    return _CLOCK in content and ControlRecord.from_json(content[_CLOCK]).lower_bound == END
 
 
 def record_between(start: SourceOffset, end: SourceOffset) -> ControlRecord | None:

@@ -65,14 +65,18 @@ class IdlenessDetector:
         now = self._done_at = self.now()
         self._silence_known = now if self._batch_started is None else self._batch_started
         self._batch_started = None
-        for partition, time in maxima:
+        waited = dict(maxima)
+        for partition, time in waited.items():
             self._maxima[partition] = time
             self._read_at.setdefault(partition, now)
         for partition in read:
-            # Records without a time say nothing of time, but the partition is not idle.
-            self._maxima.setdefault(partition, None)
-            self._read_at[partition] = now
             self._last_read = now
+            if partition in waited:
+                self._read_at[partition] = now
+            else:
+                # None of its records had a time yet, and the key groups do not wait for it.
+                self._maxima.pop(partition, None)
+                self._read_at.pop(partition, None)
 
     def control_record(self) -> ControlRecord | None:
         """The lower bound of the watermark that idleness justifies by now, if it is a new one."""

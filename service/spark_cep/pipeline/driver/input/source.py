@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from spark_cep.pipeline.driver.control.answers import KafkaAnswer, tell_answer
-from spark_cep.pipeline.driver.control.control_file import newest, record_between
+from spark_cep.pipeline.driver.control.control_file import newest, record_between, time_ends
 from spark_cep.pipeline.driver.control.source_offset import Ends, SourceOffset
 from spark_cep.pipeline.driver.control.written_files import write_for_query
 from spark_cep.pipeline.driver.input.batch_limit import RecordLimit
@@ -194,6 +194,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begins, offsets = SourceOffset.from_json(start), self._planned[0]
         ends = offsets.latest(begins.input, None if isinstance(limit, ReadAllAvailable) else most)
         control = self._control if self._last_control is None else self._last_control
+        if time_ends(control):
+            # What has come since the end of the input is for the next run: here it would be late.
+            ends = begins.input
         records = sum(end - begins.input.get(at, 0) for at, end in ends.items())
         one_stage = most_of_one_stage is not None and records <= most_of_one_stage
         planned = SourceOffset(control, ends, self._given[-1], one_stage)

@@ -47,6 +47,10 @@ class Lag:
     def read(self, read: Ends, ends: Ends) -> None:
         """A batch was committed that ends before the offsets ``read``."""
         with self._lock:
+            for at, offset in read.items():
+                if offset < self._read.get(at, offset):
+                    # The topic was made again: its ends of before say nothing.
+                    self._ends.pop(at, None)
             self._read |= read
             self._note(ends)
         self.show()
