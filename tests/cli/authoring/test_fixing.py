@@ -73,6 +73,8 @@ LEFT = [
         "user_id = 5",
         "paid & paid",
         "1 < amount < 3",
+        "amount > 1,000",
+        "amount > 1,000,000",
     ],
 ]
 

@@ -82,6 +82,11 @@ def test_end_is_a_name_where_a_value_may_begin() -> None:
     assert parse(e.canonical, steps=frozenset({"end"})) == e
 
 
+SEPARATORS = (
+    "a number without separators, such as 1000000, and a point before its decimals, as in 1.5"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "place", "allowed"),
     [
@@ -119,6 +124,9 @@ def test_end_is_a_name_where_a_value_may_begin() -> None:
         ("amount > 10% AND x", "10% AND", "a share as a number, such as 0.1 for 10%"),
         ("m IN 'a', 'b'", "IN 'a'", "x IN ('a', 'b')"),
         ("amount > 1,5", "1,5", "a decimal point: 1.5"),
+        ("amount > 1234,500", "1234,500", "a decimal point: 1234.500"),
+        ("amount > 1,500 AND x", "1,500", SEPARATORS),
+        ("amount > 1,000,000", "1,000,000", SEPARATORS),
         ("ts - b.ts > 5 minutes", "5 minutes", "INTERVAL 5 MINUTES"),
         ("x = 'abc' \"d\"", "' \"d\"", "join strings with ||"),
         ("naïve = 1", "naïve", "a name is ASCII letters, digits and _, not starting with a digit"),

@@ -66,6 +66,8 @@ _KNOWN = (
     (r"\w\s*\.\s*", "", "this is not a name", None),
     (r"\b\d+(?:\.\d+)?\s*%\s*", r"\Z|\w+|[^\w\s]", "% is the remainder of a division",
      "a share as a number, such as 0.1 for 10%"),
+    (r"(?<![\w.,])\d{1,3}", r"(?:,\s*\d{3})+(?!\d)", "{shown} is not expected here",
+     "a number without separators, such as 1000000, and a point before its decimals, as in 1.5"),
     (r"(?<![\w.])(?P<number>\d+)", r",\s*(?P<more>\d+)", "{shown} is not expected here",
      "a decimal point: {number}.{more}"),
     (r"(?<![\w.])(?P<number>\d+(?:\.\d+)?)\s*", rf"(?:{_UNIT})\b", "{shown} is not expected here",
