@@ -253,6 +253,23 @@ def test_the_cost_of_a_rule_is_that_of_its_events(
     assert begun.count("code") == 1
 
 
+def test_rows_of_matches_are_counted(files: Path) -> None:
+    """A rule with ALL ROWS PER MATCH writes rows in place of matches."""
+    Path("rules.yaml").unlink()
+    Path("rows.sql").write_text(
+        "-- id: rows\nSELECT * FROM logins MATCH_RECOGNIZE (PARTITION BY user"
+        " ORDER BY ts MEASURES kind AS found ALL ROWS PER MATCH AFTER MATCH SKIP PAST LAST ROW"
+        " PATTERN (a) WITHIN INTERVAL '5' SECOND DEFINE a AS kind = 'fail')\n",
+        "utf-8",
+    )
+    fails = sum(event["kind"] == "fail" for event in EVENTS)
+    given = ["backtest", "-r", "rows.sql", "-i", "logins.avro", "--allowed-disorder", "0 s"]
+    found = CliRunner().invoke(app, given)
+    assert found.exit_code == 0, found.output
+    assert f"Matches: 0, match rows: {fails}, late events: 0" in found.stdout
+    assert ["rows", "1", "0", str(fails)] in [line.split()[:4] for line in found.stdout.split("\n")]
+
+
 def test_a_rule_in_sql_is_charged_with_its_own_time(files: Path) -> None:
     """Its events are all of its input: each is a row, and rows of a match are adjacent."""
     Path("sql.sql").write_text(

@@ -25,15 +25,18 @@ _MOST_DAYS = 31
 def show(report: BacktestReport, console: Console) -> None:
     """Print the report."""
     rate = report.records / max(report.seconds, 1e-3)
-    console.print(
-        f"{report.records:,} records in {report.seconds:.1f} s ({rate:,.0f} records/s)."
-        f" Matches: {report.matches:,}, late events: {report.late:,}, dead letters:"
-        f" {report.dead_letters.total():,}",
-    )
     rules = list(report.rules.values())
     total = sum(each.nanoseconds for each in rules) or 1
+    # Of rules in SQL with ALL ROWS PER MATCH, which write no others.
+    match_rows = sum(each.rows for each in rules)
+    console.print(
+        f"{report.records:,} records in {report.seconds:.1f} s ({rate:,.0f} records/s)."
+        f" Matches: {report.matches:,}, {f'match rows: {match_rows:,}, ' if match_rows else ''}"
+        f"late events: {report.late:,}, dead letters: {report.dead_letters.total():,}",
+    )
     columns = (
-        "rule", "version", "matches", "timeouts", "open", "events", "dead letters", "cost", "share",
+        "rule", "version", "matches", *(["rows"] if match_rows else []), "timeouts", "open",
+        "events", "dead letters", "cost", "share",
     )  # fmt: skip
     table(
         console,
@@ -41,9 +44,10 @@ def show(report: BacktestReport, console: Console) -> None:
         columns,
         [
             [
-                printable(each.id), str(each.version), str(each.matches), str(each.timeouts),
-                str(each.open), str(each.events), str(each.dead_letters),
-                f"{each.nanoseconds / 1e9:.3f} s", f"{100 * each.nanoseconds / total:.0f} %",
+                printable(each.id), str(each.version), str(each.matches),
+                *([str(each.rows)] if match_rows else []), str(each.timeouts), str(each.open),
+                str(each.events), str(each.dead_letters), f"{each.nanoseconds / 1e9:.3f} s",
+                f"{100 * each.nanoseconds / total:.0f} %",
             ]
             for each in rules
         ],
