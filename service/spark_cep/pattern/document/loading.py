@@ -60,6 +60,14 @@ _Fields = TypeVar("_Fields", bound=RuleFields)
 #: The field with a rule's test cases (:mod:`spark_cep.cases`).
 CASES = "cases"
 _ONE_RULE = "`id: …` at the beginning of a line, without `- `; `---` on a line between two rules"
+_SCHEMAS = "schemas in another folder, named by `--schema` or in the settings"
+#: Documents that people keep beside rules: a key of each, what it is, and where it belongs.
+_OTHERS = {
+    "$schema": ("this is a JSON Schema", _SCHEMAS),
+    "fields": ("this is a schema of Avro", _SCHEMAS),
+    "inputs": ("these are settings of a job", "settings in another folder"),
+    CASES: ("these are test cases", "a file whose name ends with `.cases.yaml`"),
+}
 _NO_NAME = re.compile(r"[^\w.$-]")
 
 
@@ -169,6 +177,10 @@ def _load(document: Document) -> tuple[LoadedRule | None, list[Problem]]:
         message = "a document is one rule, without `rules` around it"
         problem = document.places.problem(message, ("rules",), allowed=_ONE_RULE, at="key")
         return None, [problem]
+    other = next((key for key in _OTHERS if key in data), None)
+    if other is not None and not data.keys() & {"id", "pattern", sql_rule.FIELD}:
+        what, allowed = _OTHERS[other]
+        return None, [document.places.problem(f"{what}, not a rule", (), allowed=allowed)]
     rule_id = data.get("id")
     # Also where it is no valid Unicode: problems are written to logs and topics.
     named = rule_id.encode(errors="replace").decode() if isinstance(rule_id, str) else None
