@@ -71,6 +71,19 @@ def test_what_is_no_rule_is_passed_over(rule: Path) -> None:
     assert check(rule.with_name("none.cases.yaml")).exit_code == 3
 
 
+@pytest.mark.parametrize(("text", "place"), [("", "1:1"), ("\n\n", "1:1"), ("-- id: s\n", "1:4")])
+def test_a_file_without_a_statement(tmp_path: Path, text: str, place: str) -> None:
+    """One sentence about the statement, in a line that is there."""
+    file = tmp_path / "s.sql"
+    file.write_text(text, "utf-8")
+    result = CliRunner().invoke(app, ["check", str(file)])
+    assert result.exit_code == 4
+    told = [line for line in result.stderr.splitlines() if "statement" in line]
+    assert len(told) == 1
+    assert f"s.sql:{place}:" in told[0]
+    assert told[0].endswith("the file has no statement")
+
+
 def test_strict(rule: Path) -> None:
     """Warnings are errors by their exit code."""
     assert check(rule, "--strict").exit_code == 4
