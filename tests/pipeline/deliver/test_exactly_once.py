@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from examples.embedded import EmbeddedBroker
 from spark_cep.config.kafka import Kafka
@@ -26,6 +26,7 @@ from spark_cep.pipeline.deliver import exactly_once
 from spark_cep.pipeline.deliver.commit_markers import CommitMarker, CommitMarkers
 from spark_cep.pipeline.deliver.exactly_once import ExactlyOnce, TransactionalProducer
 from spark_cep.pipeline.deliver.output import WriteOutcome, WrittenBatch
+from spark_cep.pipeline.driver.checkpoint import fencing
 from spark_cep.pipeline.driver.checkpoint.fencing import disagreement, fence_earlier_runs
 from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 from spark_cep.pipeline.driver.checkpoint.partly_written import PartlyWritten, partly_written
@@ -269,10 +270,10 @@ def test_a_zombie_driver_whose_producer_knows(job: Job, more: bool) -> None:
 class _Overtaken(ExactlyOnce):
     """Delivery of an instance that another one overtakes between its two steps."""
 
-    def start_producer(self, partition: int) -> TransactionalProducer:
+    def start_producer(self, partition: int, seconds: float | None = None) -> TransactionalProducer:
         """A producer that is fenced already."""
-        producer = super().start_producer(partition)
-        super().start_producer(partition)
+        producer = super().start_producer(partition, seconds)
+        super().start_producer(partition, seconds)
         return producer
 
 
@@ -360,6 +361,22 @@ def test_a_broker_that_is_silent_for_too_long(tmp_path: Path) -> None:
         forget()
         assert job.write(1, "b", first=True) is WriteOutcome.COMMITTED
         assert job.texts() == ["a", "b"]
+
+
+def test_a_start_that_finds_no_coordinator(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told soon, so that the start can say what it waits for, and end at its limit or when it
+    is told to stop; not after as long as a transaction may take."""
+
+    class Waiting(TransactionalProducer):
+        def init_transactions(self, seconds: float) -> None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    monkeypatch.setattr(exactly_once, "TransactionalProducer", Waiting)
+    monkeypatch.setattr(fencing, "_ATTEMPT_SECONDS", 0.2)
+    began = time.monotonic()
+    with pytest.raises(KafkaUnavailableError, match=r"transactional id .* cannot be used"):
+        job.fence("run-1", None)
+    assert time.monotonic() - began < job.delivery.timeout_ms / 2000
 
 
 def test_a_time_out_beyond_the_brokers_is_refused(job: Job) -> None:

@@ -88,9 +88,10 @@ class ExactlyOnce:
         started, so it may have been tried before."""
         return ExactlyOnceOutput(self, partition, batch, first)
 
-    def start_producer(self, partition: int) -> TransactionalProducer:
+    def start_producer(self, partition: int, seconds: float | None = None) -> TransactionalProducer:
         """A producer that may begin transactions; all others of the partition are fenced, and
-        what they had not committed is undone.
+        what they had not committed is undone. ``seconds``: how long each question is asked again
+        while an error may pass; by default as long as a transaction may take.
 
         Raises ConfigurationError when the brokers refuse the time-out, else OutputError.
         """
@@ -102,8 +103,10 @@ class ExactlyOnce:
             # Without a connection librdkafka looks for the coordinator every 500 ms only, and what
             # answers first may be the connection that it is about to replace.
             for _ in range(2):
-                self._retried(lambda: producer.ask_for(self.markers_topic, _ATTEMPT_SECONDS))
-            self._retried(lambda: producer.init_transactions(_ATTEMPT_SECONDS))
+                self._retried(
+                    lambda: producer.ask_for(self.markers_topic, _ATTEMPT_SECONDS), seconds
+                )
+            self._retried(lambda: producer.init_transactions(_ATTEMPT_SECONDS), seconds)
         except KafkaException as error:
             reason = error.args[0]
             if reason.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
@@ -132,9 +135,9 @@ class ExactlyOnce:
         whether it is; the marker will tell."""
         self._retried(lambda: producer.commit_transaction(_ATTEMPT_SECONDS))
 
-    def _retried(self, call: Callable[[], Any]) -> None:
-        """Ask again for as long as a transaction may take."""
-        retried(call, self.timeout_ms / 1000)
+    def _retried(self, call: Callable[[], Any], seconds: float | None = None) -> None:
+        """Ask again for ``seconds``, or for as long as a transaction may take."""
+        retried(call, self.timeout_ms / 1000 if seconds is None else seconds)
 
 
 @dataclass

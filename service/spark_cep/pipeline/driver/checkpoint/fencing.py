@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from confluent_kafka import KafkaException
 
@@ -19,6 +19,8 @@ from spark_cep.pipeline.driver.checkpoint.files import CheckpointFiles, Position
 
 _log = logger(__name__)
 _AT_ONCE = 16
+#: A start that has to wait longer says so, and asks again.
+_ATTEMPT_SECONDS = 10.0
 
 
 def fence_earlier_runs(
@@ -38,7 +40,8 @@ def fence_earlier_runs(
     with closing(markers), ThreadPoolExecutor(_AT_ONCE) as pool:
         everything = range(partitions)
         _agree(delivery, map(markers.read, everything), checkpoint, go_on)
-        producers = list(pool.map(delivery.start_producer, everything))
+        start = partial(delivery.start_producer, seconds=_ATTEMPT_SECONDS)
+        producers = list(pool.map(start, everything))
         # Up to here an earlier run may have gone on.
         found = [markers.read(partition) for partition in everything]
         agreed = _agree(delivery, found, checkpoint, go_on)
