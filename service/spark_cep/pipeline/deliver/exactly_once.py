@@ -121,6 +121,12 @@ class ExactlyOnce:
                     " them: kafka.bootstrap_servers must be those of Kafka 0.11 or newer"
                 ) from error
             message = f"transactional id {name} cannot be used: {reason.str()}"
+            if reason.name() == "_TIMED_OUT":
+                message += (
+                    " (brokers that answer otherwise have no coordinator of transactions yet, or"
+                    " never, if their transaction.state.log.replication.factor is above their"
+                    " number)"
+                )
             raise unavailable_or(OutputError, reason, message) from error
         return producer
 
