@@ -95,3 +95,13 @@ def test_mistakes(tmp_path: Path) -> None:
     written(tmp_path, "two.yaml", RULE.replace("kind = 'a'", "kind ="))
     written(tmp_path, "two.cases.yaml", GOOD)
     assert CliRunner().invoke(app, ["test", str(tmp_path)]).exit_code == ExitCode.RULES
+
+
+def test_mistakes_in_several_files(tmp_path: Path) -> None:
+    """All are told at once."""
+    written(tmp_path, "one.yaml", RULE.replace("two", "one"))
+    written(tmp_path, "one.cases.yaml", GOOD.replace("case:", "caze:"))
+    result = run(tmp_path, GOOD.replace("send", "sent"))
+    assert result.exit_code == ExitCode.CONFIGURATION
+    assert "one.cases.yaml:2:" in result.stderr
+    assert "two.cases.yaml:4:" in result.stderr

@@ -38,12 +38,21 @@ class Suite:
 def suites(paths: Sequence[Path], given: Mapping[str | None, Schema]) -> list[Suite]:
     """The cases of files and folders. ``given``: schemas that go before those of the files.
 
-    Raises ConfigurationError with every problem of the cases of a file, or where there are no cases
-    at all; RuleSetError with those of the rules.
+    Raises ConfigurationError with every problem of the cases of all files, or where there are no
+    cases at all; RuleSetError with those of the rules.
     """
-    found = [
-        _suite(file, given) for path in _files(paths) for file in read_file(path) if file.cases
-    ]
+    found: list[Suite] = []
+    wrong: list[ConfigurationError] = []
+    for path in _files(paths):
+        try:
+            found += [_suite(file, given) for file in read_file(path) if file.cases]
+        except ConfigurationError as error:
+            if not error.problems:
+                raise
+            wrong.append(error)
+    if wrong:
+        problems = [problem for error in wrong for problem in error.problems]
+        raise ConfigurationError("; ".join(map(str, wrong)), problems)
     if not found:
         listed = ", ".join(map(str, paths))
         raise ConfigurationError(
