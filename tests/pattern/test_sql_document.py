@@ -359,7 +359,7 @@ def test_a_file_is_one_statement() -> None:
     (problem,) = examined(f"{FILE.rstrip()};\n{STATEMENT}")[1]
     assert (underlined(problem), problem.message) == ("SELECT", "a rule is one statement")
     (problem,) = examined("-- id: r\n")[1]
-    assert problem.message == "`sql` is empty"
+    assert problem.message == "the file has no statement"
 
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
