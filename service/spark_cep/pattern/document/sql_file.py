@@ -47,15 +47,15 @@ def read_sql_file(text: str, source: str) -> Document:
             }
         ),
     )
-    if not statement.strip():
-        statement = ""
-        allowed = "`SELECT … FROM … MATCH_RECOGNIZE ( … )`, behind the comment"
-        problems[PATH] = places.problem("the file has no statement", (), allowed=allowed)
     if FIELD in fields:
         message, allowed = f"`{FIELD}` is the file itself", "the statement, behind the comment"
         problems[PATH] = places.problem(message, PATH, allowed=allowed, at="key")
     if "id" not in fields and not problems:
         problems["id",] = places.problem("`id` is missing", (), allowed=_ALLOWED)
+    if not statement.strip():
+        statement = ""
+        allowed = "`SELECT … FROM … MATCH_RECOGNIZE ( … )`, behind the comment"
+        problems[PATH] = places.problem("the file has no statement", (), allowed=allowed)
     return Document({**fields, FIELD: statement}, places, problems)
 
 
