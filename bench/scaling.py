@@ -23,7 +23,8 @@ _FEW_PARTITIONS = 2
 #: Batches of a run by state partitions. The first ones open the state, start producers, and run
 #: code that Java has not compiled: the later half counts.
 _BATCHES = 20
-_OURS, _, _IN_PYTHON = _WAYS = ("ours", "Spark alone", "Spark alone with a Python operator")
+_OURS, _IN_PYTHON = "ours", "Spark alone with a Python operator"
+_WAYS = (_OURS, "Spark alone", _IN_PYTHON)
 
 
 def scaling(
@@ -50,11 +51,11 @@ def scaling(
             return job(bed, side, batches, which, changed=changed)
         return counting(bed, side, batches, which, changed, in_python=name == _IN_PYTHON)
 
-    by_partitions = [(name, count, way(name, count)) for count in partitions for name in _WAYS]
-    curve = in_turn([contender for _, _, contender in by_partitions], runs, bed.say)
-    ways: dict[str, dict[int, list[Run]]] = {name: {} for name in _WAYS}
-    for name, count, contender in by_partitions:
-        ways[name][count] = curve[contender.name]
+    curve = in_turn([way(name, count) for count in partitions for name in _WAYS], runs, bed.say)
+    ways = {
+        name: {count: curve[f"{name}, {count} partitions"] for count in partitions}
+        for name in _WAYS
+    }
     ratios = [
         ratio(f"{n} cores / {cores[0]}", results, f"{n} cores", f"{cores[0]} cores").document()
         for n in cores[1:]

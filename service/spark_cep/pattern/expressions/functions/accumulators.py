@@ -176,7 +176,7 @@ class BestBy(_Copied):
         return None if self._best is None else self._best[0]
 
 
-class Count(_Copied):
+class ValueCount(_Copied):
     """COUNT."""
 
     def __init__(self) -> None:
@@ -195,7 +195,7 @@ class Count(_Copied):
         return self._count
 
 
-class TrueCount(Count):
+class TrueCount(ValueCount):
     """COUNT_IF."""
 
     def add(self, value: Any) -> None:
@@ -276,7 +276,7 @@ class Collection(_Copied):
         return self._values if self._count == self._most else self._values[: self._count]
 
 
-class Spread(_Copied):
+class Variance(_Copied):
     """The mean square of the distances from the mean, or its root, by Welford's method; NULL of no
     more than ``fewer`` values."""
 

@@ -18,12 +18,12 @@ from spark_cep.pattern.expressions.functions.accumulators import (
     Best,
     BestBy,
     Collection,
-    Count,
     DistinctCount,
     Fold,
-    Spread,
     Sum,
     TrueCount,
+    ValueCount,
+    Variance,
 )
 from spark_cep.pattern.expressions.nodes import LookBack
 from spark_cep.pattern.expressions.values import arithmetic as values
@@ -119,13 +119,13 @@ AGGREGATES: dict[str, Aggregate] = {
     "AVG": Aggregate(_number(_average_type), Average),
     "MIN": Aggregate(_ordered, partial(Best, values.less, min), different=True),
     "MAX": Aggregate(_ordered, partial(Best, values.greater, max), different=True),
-    "COUNT": Aggregate(_count, Count),
+    "COUNT": Aggregate(_count, ValueCount),
     COUNT_DISTINCT: Aggregate(_comparable, DistinctCount, different=True),
     "COLLECT": Aggregate(ArrayType, partial(Collection, MAX_COLLECTED)),
-    "STDDEV_SAMP": Aggregate(_double, partial(Spread, 1, root=True)),
-    "STDDEV_POP": Aggregate(_double, partial(Spread, 0, root=True)),
-    "VAR_SAMP": Aggregate(_double, partial(Spread, 1, root=False)),
-    "VAR_POP": Aggregate(_double, partial(Spread, 0, root=False)),
+    "STDDEV_SAMP": Aggregate(_double, partial(Variance, 1, root=True)),
+    "STDDEV_POP": Aggregate(_double, partial(Variance, 0, root=True)),
+    "VAR_SAMP": Aggregate(_double, partial(Variance, 1, root=False)),
+    "VAR_POP": Aggregate(_double, partial(Variance, 0, root=False)),
 }
 LOOK_BACK_ALIASES = {
     "STDDEV": "STDDEV_SAMP",
