@@ -87,3 +87,15 @@ def test_pauses() -> None:
     (problem,) = rule_file("id: 7", "x").problems[:1]
     unreadable = Overrides(unreadable={"a": problem})
     assert unreadable.pauses({"a": ordered}) == {"a": ordered}
+
+
+def test_a_pause_made_before_the_topic_was_read() -> None:
+    """Records that were there by then do not end it; the next one of the rule does."""
+    made = Overrides().until_resumed(Pause("dead letters", "circuit breaker", 1))
+    assert Overrides().pauses({"a": made}) == {"a": made}
+    old = {"a": PlacedOverride(Override(), 3, "")}
+    first = Overrides(old, end=4, topic="one").pauses({"a": made})
+    assert first == {"a": replace(made, lifted_from=4, lifted_in="one")}
+    assert Overrides(old, end=4, topic="one").pauses(first) == first
+    resumed = Overrides({"a": PlacedOverride(Override(), 4, "")}, end=5, topic="one")
+    assert resumed.pauses(first) == {}

@@ -81,8 +81,13 @@ class Overrides:
     def pauses(self, before: Mapping[str, Pause]) -> dict[str, Pause]:
         """The pauses that hold now; ``before``: those that held. One that the job made ends with
         any later record of the rule, and so does one that was ordered in a topic that was made
-        again since. A record that cannot be read ends none."""
-        kept = {rule: pause for rule, pause in before.items() if self._stays(rule, pause)}
+        again since. A record that cannot be read ends none. Records that were there before the job
+        read the topic for the first time end none that it made until then."""
+        kept = {
+            rule: self.until_resumed(pause) if _is_unplaced(pause) else pause
+            for rule, pause in before.items()
+            if _is_unplaced(pause) or self._stays(rule, pause)
+        }
         ordered = {
             rule: Pause(
                 order.reason[:_MOST_TEXT],
@@ -129,6 +134,11 @@ class Overrides:
                 applied = [_without(file, rule) for file in applied]
                 applied.append(_ordered(order.rule, placed.place, rule, order.version))
         return applied
+
+
+def _is_unplaced(pause: Pause) -> bool:
+    """Tell whether the job made the pause before it had read the topic."""
+    return pause.lifted_from == 0 and pause.lifted_in is None
 
 
 _ordered = lru_cache(_MOST_ORDERS)(rule_entry)

@@ -15,6 +15,7 @@ from spark_cep.observability.metrics import Metrics
 from spark_cep.pipeline.driver.observe import event_time_watch
 from spark_cep.pipeline.driver.observe.event_time_watch import EventTimeWatch
 from spark_cep.pipeline.driver.observe.progress import BatchReport
+from spark_cep.pipeline.match.watermark import BEGINNING
 
 HELD = {("t", 1): 990_000}
 
@@ -188,3 +189,19 @@ def test_a_watermark_ahead_of_the_clock(tmp_path: Path, monkeypatch: pytest.Monk
         "the watermark is 1 hour 1 minute 40 seconds ahead of the clock, so events of now are late:"
         " correct the producer's clock, then wait, or stop the job and run spark-cep reset-clock"
     )
+
+
+def test_seconds_that_are_read_as_milliseconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log warns once of times in January 1970."""
+    watched = Watched(tmp_path, monkeypatch)
+    for newest in (1_764_500_000_000, 1_764_500_000, 1_764_500_100):
+        watched.batch(BEGINNING, newest, waiting=0)
+    assert watched.lines == [
+        ("event_time_in_1970", {
+            "newest": "1970-01-21T10:08:20Z",
+            "partitions": ["t/0"],
+            "instead": "event_time_unit: seconds of the input, if these are seconds since 1970",
+        })
+    ]  # fmt: skip

@@ -26,6 +26,8 @@ _STANDS_SECONDS = 5.0
 _AGAIN_AFTER_SECONDS, _ANOTHER_AFTER_SECONDS = 600.0, 60.0
 #: Clocks differ by less.
 _AHEAD_SECONDS = 60.0
+#: Seconds of the years 2001 to 2033, as milliseconds: days of January 1970.
+_IN_1970_FROM, _IN_1970_UNTIL = 1_000_000_000, 2_000_000_000
 _MOST_PARTITIONS, _MOST_NAMED = 20, 3
 
 
@@ -56,6 +58,7 @@ class EventTimeWatch:
         self._said_at = -math.inf
         self._said_of: float | None = None
         self._is_ahead = False
+        self._said_of_1970 = False
         metrics.follow(names.WATERMARK_LAG, lambda: self._behind(1))
         metrics.follow(names.WATERMARK_AHEAD, lambda: self._behind(-1))
         metrics.follow(names.WATERMARK_UNMOVED, self._unmoved_seconds)
@@ -81,6 +84,7 @@ class EventTimeWatch:
         if BEGINNING < report.watermark < END:
             self._watermark_seconds = report.watermark / 1000
             self._warn_of_time_ahead(report)
+        self._warn_of_seconds(report)
 
     def look(self, holding: Mapping[Partition, int | None]) -> None:
         """Show and say what holds the watermark back, if it stands: ``holding`` are the partitions
@@ -168,6 +172,23 @@ class EventTimeWatch:
                 partitions=partitions[:_MOST_PARTITIONS],
             )
         self._is_ahead = ahead > _AHEAD_SECONDS
+
+    def _warn_of_seconds(self, report: BatchReport) -> None:
+        if self._said_of_1970:
+            return
+        partitions = [
+            f"{topic}/{number}"
+            for (topic, number), at in report.maxima
+            if at is not None and _IN_1970_FROM <= at < _IN_1970_UNTIL
+        ]
+        if partitions:
+            self._said_of_1970 = True
+            _log.warning(
+                "event_time_in_1970",
+                newest=event_time_text(self._known.newest),
+                partitions=partitions[:_MOST_PARTITIONS],
+                instead="event_time_unit: seconds of the input, if these are seconds since 1970",
+            )
 
     def _say_what_waits(self) -> None:
         known, now = self._known, time.monotonic()
