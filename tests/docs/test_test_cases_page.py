@@ -57,7 +57,7 @@ WRITTEN = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files of the page, to work in."""
     copy(EXAMPLES / "rules" / "brute-force.yaml", tmp_path)
-    for name, text in re.findall(r"^```yaml\n# (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
+    for text, name in re.findall(r"^```yaml\n(# (\S+)\n.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
         (tmp_path / name).write_text(text, "utf-8")
     for name, text in WRITTEN.items():
         (tmp_path / name).write_text(dedent(text).lstrip("\n"), "utf-8")

@@ -43,6 +43,18 @@ def refused(text: str) -> Problem:
             "a key cannot stand here: the value above has begun already",
             "the same indentation",
         ),
+        (
+            "pattern:\n  - step: a\n   where: x = 1\n",
+            (3, 4),
+            "this key is indented less than those of the item above",
+            "4 blanks before it, or `- ` where it begins another item",
+        ),
+        (
+            "pattern:\n  - step: a\n    all:\n      -  step: b\n  where: x = 1\n",
+            (5, 3),
+            "this key is indented less than those of the item above",
+            "4 blanks before it, or `- `",
+        ),
         ("id: r\n\tkey: k\n", (2, 1), "a tab indents this line", "spaces"),
         ("where: @x = 1\n", (1, 8), "a value cannot begin with '@'", "quotes around the whole"),
         ("where: 'a' = kind\n", (1, 12), "text follows a value that is complete", "quotes around"),

@@ -27,6 +27,8 @@ _COMPLETE = (
 _NO_DASH = "an item of the list does not begin with `- `"
 _NO_BLANK = "`-` needs a blank behind it"
 _DASH = re.compile(r"\s*-[\w{]")
+#: The first line of an item that is a mapping, up to its first key.
+_FIRST_OF_ITEM = re.compile(r"(\s*)- +([\w.-]+):")
 _ITEM = "`- ` at the beginning of each item of a list"
 #: In braces: a key, and text without quotes up to where YAML ends it.
 _FLOW_VALUE = re.compile(r"([^\s:,{}\[\]'\"]+): +([^\s'\"{}\[\],&*!|>%@`#][^{}\[\],]*)")
@@ -121,11 +123,29 @@ def _of_list(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFaul
     if mark is None or not problem.startswith("expected <block end>, but found "):
         return None
     if error.context == "while parsing a block collection":
-        return _SyntaxFault(mark.line, mark.column, _NO_DASH, _example(lines[mark.line]))
+        return _beside_item(error, lines) or _SyntaxFault(
+            mark.line, mark.column, _NO_DASH, _example(lines[mark.line])
+        )
     if problem.endswith(("'-'", "'<block sequence start>'")):
         message = "`- ` begins an item of a list whose first item has none"
         return _SyntaxFault(mark.line, mark.column, message, _ITEM)
     return None
+
+
+def _beside_item(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault | None:
+    """Return the fault of a key that is indented less than those of the item above. The first key
+    of that item, in the dash's column, begins another item instead."""
+    began, mark = error.context_mark, error.problem_mark
+    key = _KEY.match(lines[mark.line]) if mark is not None else None
+    if began is None or mark is None or key is None:
+        return None
+    found = filter(None, map(_FIRST_OF_ITEM.match, lines[began.line : mark.line]))
+    items = [item for item in found if len(item[1]) == began.column]
+    if not items or (mark.column == began.column and items[-1][2] == key[1]):
+        return None
+    message = "this key is indented less than those of the item above"
+    allowed = f"{items[-1].start(2)} blanks before it, or `- ` where it begins another item"
+    return _SyntaxFault(mark.line, mark.column, message, allowed)
 
 
 def _cut_short(lines: tuple[str, ...], number: int, column: int) -> _SyntaxFault | None:

@@ -18,8 +18,8 @@ from typing import Any, Final, TypeVar
 from spark_cep.errors import ConfigurationError, RuleSetError, SparkCepError, rendered
 
 _Result = TypeVar("_Result")
-#: Compiling for a machine for the first time takes up to five minutes.
-_SECONDS_TO_BEGIN: Final = 300.0
+#: Compiling for a machine for the first time takes up to five minutes, and as much is room.
+_SECONDS_TO_BEGIN: Final = 600.0
 _READY: Final = "ready"
 #: Processes are not forked: the server has threads.
 _CONTEXT: Final = get_context("spawn")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from spark_cep.model import Coordinates
+from spark_cep.model import Coordinates, DeadLetter
 
 
 class EndReason(StrEnum):
@@ -200,3 +200,8 @@ def _progress(partial: PartialAccount) -> tuple[int, int, int]:
         sum(map(len, partial.steps.values())),
         -partial.number,
     )
+
+
+def failure_text(letter: DeadLetter) -> str:
+    """The place of a record, and why it is a dead letter."""
+    return f"{'/'.join(map(str, letter.at))}: {letter.reason}: {letter.detail}"

@@ -18,6 +18,7 @@ from spark_cep.why.account import (
     PartialAccount,
     PartialEnding,
     SeenEvent,
+    failure_text,
 )
 from spark_cep.why.parts import WatchedPlan
 from spark_cep.why.probes import Chain
@@ -114,8 +115,7 @@ class Ledger:
         """Enter the timeouts and dead letters that were found."""
         self.account.timeouts += [each.match_id for each in outputs.timeouts]
         room = MOST_KEPT - len(self.account.failures)
-        letters = [f"{each.reason}: {each.detail}" for each in outputs.dead_letters]
-        self.account.failures += letters[:room]
+        self.account.failures += map(failure_text, outputs.dead_letters[:room])
 
     def tried(self, parts: Iterable[tuple[str, str, bool, Mapping[str, Any]]]) -> None:
         """First steps were tried with an event: by step the parts of its condition, whether each is

@@ -17,7 +17,7 @@ from spark_cep.recorded.merging import AtEnd
 from spark_cep.rules.plans import plan_fingerprint
 from spark_cep.rules.rule_set import RuleFile, RuleSet
 from spark_cep.runner.batch import Batch, RunSettings
-from spark_cep.why.account import Account
+from spark_cep.why.account import Account, failure_text
 from spark_cep.why.run import why
 from spark_cep.why.versions import after_change
 
@@ -74,7 +74,7 @@ def _without_change(
     events: RecordedEvents, settings: RunSettings, at_end: AtEnd
 ) -> Iterator[tuple[Batch | RuleSet, Sequence[str]]]:
     for each in events.batches(settings, at_end):
-        yield each.batch, [f"{letter.reason}: {letter.detail}" for letter in each.letters]
+        yield each.batch, [*map(failure_text, each.letters)]
 
 
 def _around(

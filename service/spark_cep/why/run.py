@@ -16,7 +16,7 @@ from spark_cep.pipeline.wire.new_schemas import NewSchemasError
 from spark_cep.rules.rule_set import RuleSet
 from spark_cep.runner.batch import Batch, BatchResults, RunSettings
 from spark_cep.runner.runner import Inputs, Runner
-from spark_cep.why.account import Account
+from spark_cep.why.account import Account, failure_text
 from spark_cep.why.changes import drained, drains, replaced, take_over
 from spark_cep.why.ledger import Ledger
 from spark_cep.why.parts import WatchedPlan
@@ -190,5 +190,4 @@ def _tell_starts(account: Account, seen: SeenRecords, watched: WatchedPlan) -> N
     if not starts.events and account.key is not None:
         near = get_close_matches(account.key, seen.keys, _NEAREST, 0.4)
         starts.keys_like = tuple(near or sorted(seen.keys)[:_NEAREST])
-    letters = [f"{each.reason}: {each.detail}" for each in seen.letters]
-    account.failures = [*letters, *account.failures]
+    account.failures = [*map(failure_text, seen.letters), *account.failures]

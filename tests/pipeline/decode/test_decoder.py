@@ -517,7 +517,8 @@ def test_columns_that_cannot_be_read() -> None:
     for name, unit, found in (
         ("tags", "auto", "ARRAY<STRING>; allowed is a timestamp"),
         ("day", "auto", "DATE; allowed is a timestamp"),
-        ("nothing", "auto", "no column"),
+        ("nothing", "auto", "no column of t.Event; columns here: .*; or kafka_timestamp"),
+        ("kinds", "auto", "no column of t.Event; did you mean `kind`"),
         (
             "kind",
             "auto",

@@ -427,3 +427,11 @@ def test_which_rule() -> None:
     with pytest.raises(ValueError, match="say which rule: one, two"):
         kit.why("ann")
     assert kit.why("ann", rule="two").account.rule_id == "two"
+
+
+def test_dead_letters_have_their_places() -> None:
+    """Each is told with the place of its record."""
+    pattern, fields, events = ENDS["limit"]
+    found = account(sent(pattern, *events, **fields))
+    assert [each.partition(": ")[0] for each in found.failures] == ["events/0/1"]
+    assert f"  {found.failures[0]}" in account_text(found).splitlines()

@@ -10,6 +10,7 @@ from spark_cep.columns.column_vectors import ColumnVectors
 from spark_cep.compiler.record_types import RecordTypes
 from spark_cep.compiler.rule_set import Partitioning, RuleSetPlan, Slot
 from spark_cep.compiler.slot_types import slot_type
+from spark_cep.documents.nearest import instead
 from spark_cep.errors import SchemaError
 from spark_cep.event_times import ISO_TEXT, KAFKA_TIMESTAMP
 from spark_cep.pattern.expressions import ColumnPath, Expression
@@ -26,6 +27,7 @@ from spark_cep.pattern.types import (
     STRING,
     TIMESTAMP,
     DecimalType,
+    RecordType,
     SqlType,
     column_type,
     is_of_kafka,
@@ -177,7 +179,7 @@ class _Plan:
         if has_unit and (kind in (FLOAT, DOUBLE, STRING) or isinstance(kind, DecimalType)):
             number = expression_of(Cast(Column(path), BIGINT))
             return TimeColumn(Evaluation.over(number, columns, self._vectors), unit, text)
-        raise SchemaError(_no_time(event_type, kind))
+        raise SchemaError(_no_time(event_type, kind, columns))
 
     def _needed(self) -> Iterator[dict[ColumnPath, SqlType]]:
         """The columns that rules, keys and event time read, of each record type."""
@@ -239,16 +241,21 @@ class _Plan:
         return {where: tuple(each.values()) for where, each in found.items()}
 
 
-def _no_time(event_type: InputType, kind: SqlType | None) -> str:
+def _no_time(event_type: InputType, kind: SqlType | None, columns: RecordType) -> str:
     """Why a column cannot be the event time."""
-    found = "no column of it" if kind is None else str(kind)
+    if kind is None:
+        return (
+            f"input {event_type.input}: the event time {event_type.event_time} is no column of"
+            f" {event_type.name}; {instead(event_type.event_time, columns.fields, 'columns')}; or"
+            f" {KAFKA_TIMESTAMP}, the time of the Kafka record"
+        )
     setting = f"inputs.{event_type.input}.event_time_unit"
     if kind == STRING:
         allowed = (
             f"set {setting}, or give --event-time {event_type.event_time}:UNIT: {ISO_TEXT} for text"
             " as 2026-01-31T12:00:00.000Z, or millis, micros or seconds for whole numbers in text"
         )
-    elif event_type.event_time_unit == ISO_TEXT and kind is not None:
+    elif event_type.event_time_unit == ISO_TEXT:
         allowed = f"{setting}: {ISO_TEXT} is for text; leave it out, or name a column of text"
     else:
         allowed = (
@@ -257,5 +264,5 @@ def _no_time(event_type: InputType, kind: SqlType | None) -> str:
         )
     return (
         f"input {event_type.input}: the event time {event_type.event_time} of {event_type.name} is"
-        f" {found}; {allowed}"
+        f" {kind}; {allowed}"
     )
