@@ -27,6 +27,13 @@ _CASES = [
     ("MEASURES v AS m, PATTERN (A)", ",", "nothing follows the comma", "no comma"),
     ("PATTERN (A) WITHIN INTERVAL '1:30' HOUR TO MINUTE", "INTERVAL '1:30' HOUR TO MINUTE",
      "'TO MINUTE' is not expected here", "a number for each unit: INTERVAL 1 HOUR 30 MINUTES"),
+    ("MEASURES v + 1 ONE ROW PER MATCH PATTERN (A)", "ONE", "the measure before ONE has no name",
+     "MEASURES expression AS name"),
+    ("MEASURES v, ts AS t PATTERN (A)", ",", "the measure before , has no name",
+     "MEASURES expression AS name"),
+    ("PATTERN (A (B | C)+ WITHIN INTERVAL '1' MINUTE", "(",
+     "the parenthesis of PATTERN is not closed", ") behind the last variable"),
+    ("PATTERN (A", "(", "the parenthesis of PATTERN is not closed", ") behind the last"),
     # Measures.
     ("MEASURES CLASSIFIER AS m PATTERN (A)", "CLASSIFIER", "CLASSIFIER is a function",
      "CLASSIFIER(); a column of that name is quoted"),

@@ -201,7 +201,11 @@ def test_keywords_as_names() -> None:
             "CURRENT_TIMESTAMP",
             "the event has no column `CURRENT_TIMESTAMP`; the function CURRENT_TIMESTAMP is not",
         ),
-        ("PARTITION BY k MEASURES v PATTERN (A) DEFINE A AS TRUE", "PATTERN", "`PATTERN` is not"),
+        (
+            "PARTITION BY k MEASURES v PATTERN (A) DEFINE A AS TRUE",
+            "PATTERN",
+            "the measure before PATTERN has",
+        ),
         ("PARTITION BY k PATTERN (A{3,2}) DEFINE A AS TRUE", "{3,2}", "the bounds are reversed"),
         ("PARTITION BY k PATTERN (A{0}) DEFINE A AS TRUE", "{0}", "the upper bound is 0"),
         ("PARTITION BY k PATTERN (A{,0}) DEFINE A AS TRUE", "{,0}", "the upper bound is 0"),

@@ -51,6 +51,7 @@ from spark_cep.pattern.document.rule_of_shape import rule_of_fields, rule_of_que
 from spark_cep.pattern.document.schema import rule_schema
 from spark_cep.pattern.document.shape import RuleFields, RuleShape, SqlRuleShape, StepShape
 from spark_cep.pattern.document.shape_problems import shape_problems
+from spark_cep.pattern.document.sql_file import SUFFIX as SQL_SUFFIX
 from spark_cep.pattern.document.sql_file import read_sql_file
 from spark_cep.pattern.sql import examine_query
 from spark_cep.pattern.tree import Contiguity, Rule
@@ -68,6 +69,7 @@ _OTHERS = {
     "inputs": ("these are settings of a job", "settings in another folder"),
     CASES: ("these are test cases", "a file whose name ends with `.cases.yaml`"),
 }
+_SELECT = re.compile(r"SELECT\b", re.IGNORECASE)
 _NO_NAME = re.compile(r"[^\w.$-]")
 
 
@@ -148,8 +150,11 @@ def _completed(document: Document, given: Mapping[str, object]) -> Document:
 
 
 def _no_mapping(data: object, places: Places) -> Problem:
-    keys = "`id: …`, `pattern: …` and other keys"
-    allowed = _ONE_RULE if isinstance(data, list) else keys
+    allowed = "`id: …`, `pattern: …` and other keys"
+    if isinstance(data, list):
+        allowed = _ONE_RULE
+    elif isinstance(data, str) and _SELECT.match(data):
+        allowed = f"a statement in SQL in a file whose name ends with `{SQL_SUFFIX}`"
     return places.problem("a rule must be a mapping", (), allowed=allowed)
 
 

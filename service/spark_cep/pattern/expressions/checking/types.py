@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from spark_cep.documents.nearest import nearest
+from spark_cep.documents.nearest import listed, nearest
 from spark_cep.pattern.expressions.canonical import name
 from spark_cep.pattern.expressions.checking.constants import constant_of, written_as
 from spark_cep.pattern.expressions.checking.unreadable import unreadable_column
@@ -207,7 +207,11 @@ class Typing:
             if len(path) == 1 and path[0] in self._steps:
                 column = name((path[0], next(iter(self._event.fields), "column")))
                 hint = f"; {path[0]} is a step: {column}, or COUNT({name(path)}.*) for how often"
-            self._refuse(f"the event has no column {shown}{hint}", span)
+            allowed = None
+            if len(path) == 1 and not near:
+                columns = listed([*record.fields], like=path[0])
+                allowed = f"columns: {columns}; a text in single quotes: '{path[0]}'"
+            self._refuse(f"the event has no column {shown}{hint}", span, allowed)
             return self._missing
         step = self._near(path[0], [step for step in self._steps if step != ALL_STEPS])
         hints = [f"column {near}" if near else "", f"step {step}" if step else ""]
@@ -372,6 +376,8 @@ class Typing:
             return True
         if STRING in (left, right) and hint is None:
             hint = "cast one of them"
+        if DAY_TIME in (left, right) and any(map(rules.is_number, (left, right))):
+            hint = "a duration in place of the number, such as INTERVAL 60 SECONDS"
         self._refuse(f"{left} cannot be compared with {right}", span, hint)
         return False
 

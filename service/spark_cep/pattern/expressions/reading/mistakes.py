@@ -44,11 +44,15 @@ _KNOWN = (
     (r"\b(?P<function>LISTAGG|STRING_AGG)\s*\([^()]*\)\s*", r"WITHIN\s+GROUP\b",
      "the function {function} is not allowed",
      "COLLECT(step.column), or in SQL ARRAY_AGG(A.column), in the order of the rows"),
+    ("", r"GROUP\b", "{shown} is not expected here",
+     "PARTITION BY of the clause, or `key` of the rule: each key is matched by itself"),
     ("", r"ORDER\b", "{shown} is not expected here",
      "no order of its own: values are in the order of their rows"),
     (r"\bINTERVAL\s*'[^']*'\s*\w+\s*", r"TO\s+\w+", "{shown} is not expected here",
      "a number for each unit: INTERVAL 1 HOUR 30 MINUTES"),
     ("", r"FROM\b", "FROM stands behind IS DISTINCT alone", _COMMAS),
+    ("", r"[‘’“”](?P<text>[^‘’“”'\"]*)[‘’“”'\"]?", "typographic quotes are not allowed: {shown}",
+     "straight quotes: '{text}'"),
     ("", r"&&?", _SIGN, "write AND"),
     ("", r"!(?!=)", _SIGN, "write NOT"),
     ("", r"\|(?!\|)", _SIGN, "write OR, or || to join texts"),
@@ -88,6 +92,7 @@ _MEANT = {
     "write AND": "AND",
     "INTERVAL {number} {upper}": "INTERVAL {number} {upper}",
     "a decimal point: {number}.{more}": "{number}.{more}",
+    "straight quotes: '{text}'": "'{text}'",
 }
 _ROWS = tuple(
     (
