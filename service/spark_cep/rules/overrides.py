@@ -83,11 +83,11 @@ class Overrides:
         any later record of the rule, and so does one that was ordered in a topic that was made
         again since. A record that cannot be read ends none. Records that were there before the job
         read the topic for the first time end none that it made until then."""
-        kept = {
-            rule: self.until_resumed(pause) if _is_unplaced(pause) else pause
+        held = {
+            rule: self.until_resumed(pause) if self._made_unread(pause) else pause
             for rule, pause in before.items()
-            if _is_unplaced(pause) or self._stays(rule, pause)
         }
+        kept = {rule: pause for rule, pause in held.items() if self._stays(rule, pause)}
         ordered = {
             rule: Pause(
                 order.reason[:_MOST_TEXT],
@@ -99,6 +99,11 @@ class Overrides:
             if (order := placed.override.pause) is not None
         }
         return {**kept, **ordered}
+
+    def _made_unread(self, pause: Pause) -> bool:
+        """Tell whether the job made the pause before it had read the topic, which it has by now."""
+        unread = pause.lifted_from == 0 and pause.lifted_in is None
+        return unread and self.topic is not None
 
     def _stays(self, rule: str, pause: Pause) -> bool:
         if rule in self.unreadable:
@@ -134,11 +139,6 @@ class Overrides:
                 applied = [_without(file, rule) for file in applied]
                 applied.append(_ordered(order.rule, placed.place, rule, order.version))
         return applied
-
-
-def _is_unplaced(pause: Pause) -> bool:
-    """Tell whether the job made the pause before it had read the topic."""
-    return pause.lifted_from == 0 and pause.lifted_in is None
 
 
 _ordered = lru_cache(_MOST_ORDERS)(rule_entry)
