@@ -123,8 +123,6 @@ class CompactedTopic:
             with self._reading:
                 self._again(self._advance, self._consumer, self._admin)
         except (KafkaException, TimeoutError) as error:
-            # What was fetched and not taken in is lost.
-            self._position = None
             # Has the clients say what they know of their connections.
             self._admin.poll(0)
             self._consumer.poll(0)
