@@ -207,11 +207,10 @@ class Typing:
             if len(path) == 1 and path[0] in self._steps:
                 column = name((path[0], next(iter(self._event.fields), "column")))
                 hint = f"; {path[0]} is a step: {column}, or COUNT({name(path)}.*) for how often"
-            allowed = None
-            if len(path) == 1 and not near:
-                columns = listed([*record.fields], like=path[0])
-                allowed = f"columns: {columns}; a text in single quotes: '{path[0]}'"
-            self._refuse(f"the event has no column {shown}{hint}", span, allowed)
+            columns = listed([*record.fields], like=path[0])
+            texts = f"columns: {columns}; a text in single quotes: '{path[0]}'"
+            remedy = None if near or len(path) > 1 else texts
+            self._refuse(f"the event has no column {shown}{hint}", span, remedy)
             return self._missing
         step = self._near(path[0], [step for step in self._steps if step != ALL_STEPS])
         hints = [f"column {near}" if near else "", f"step {step}" if step else ""]
