@@ -17,6 +17,11 @@ class Coordinates(NamedTuple):
     partition: int
     offset: int
 
+    @property
+    def text(self) -> str:
+        """``topic/partition/offset``."""
+        return "/".join(map(str, self))
+
 
 class Event(NamedTuple):
     """One event as the matcher sees it.

@@ -126,7 +126,7 @@ class BacktestReport:
             self.minutes.update(tally.minutes)
         for letter in found.letters:
             self.dead_letters[letter.reason] += 1
-            at = "/".join(map(str, letter.at))
+            at = letter.at.text
             self.examples.setdefault(letter.reason, f"{at}: {letter.detail}")
             if letter.rule_id is not None and letter.rule_id in self.rules:
                 self.rules[letter.rule_id].dead_letters += 1

@@ -123,7 +123,7 @@ def _of_list(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFaul
     if mark is None or not problem.startswith("expected <block end>, but found "):
         return None
     if error.context == "while parsing a block collection":
-        return _beside_item(error, lines) or _SyntaxFault(
+        return _beside_item(error.context_mark, mark, lines) or _SyntaxFault(
             mark.line, mark.column, _NO_DASH, _example(lines[mark.line])
         )
     if problem.endswith(("'-'", "'<block sequence start>'")):
@@ -132,12 +132,13 @@ def _of_list(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFaul
     return None
 
 
-def _beside_item(error: yaml.MarkedYAMLError, lines: tuple[str, ...]) -> _SyntaxFault | None:
+def _beside_item(
+    began: yaml.Mark | None, mark: yaml.Mark, lines: tuple[str, ...]
+) -> _SyntaxFault | None:
     """Return the fault of a key that is indented less than those of the item above. The first key
     of that item, in the dash's column, begins another item instead."""
-    began, mark = error.context_mark, error.problem_mark
-    key = _KEY.match(lines[mark.line]) if mark is not None else None
-    if began is None or mark is None or key is None:
+    key = _KEY.match(lines[mark.line])
+    if began is None or key is None:
         return None
     found = filter(None, map(_FIRST_OF_ITEM.match, lines[began.line : mark.line]))
     items = [item for item in found if len(item[1]) == began.column]

@@ -204,4 +204,4 @@ def _progress(partial: PartialAccount) -> tuple[int, int, int]:
 
 def failure_text(letter: DeadLetter) -> str:
     """The place of a record, and why it is a dead letter."""
-    return f"{'/'.join(map(str, letter.at))}: {letter.reason}: {letter.detail}"
+    return f"{letter.at.text}: {letter.reason}: {letter.detail}"

@@ -133,7 +133,7 @@ def event_text(event: SeenEvent) -> str:
     number = f"event {event.number}" if event.number else "an event"
     kind = f" {event.type}" if event.type else ""
     values = f": {values_text(event.values)}" if event.values else ""
-    return f"{number}{kind} ({'/'.join(map(str, event.at))}){values}"
+    return f"{number}{kind} ({event.at.text}){values}"
 
 
 def _turn(turn: Turn) -> Iterator[str]:

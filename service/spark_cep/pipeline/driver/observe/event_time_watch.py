@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 from spark_cep.config import Settings
 from spark_cep.durations import format_duration
@@ -160,33 +161,25 @@ class EventTimeWatch:
         ahead = self._behind(-1)
         if ahead > _AHEAD_SECONDS and not self._is_ahead:
             now = time.time() * 1000
-            partitions = [
-                f"{topic}/{number}"
-                for (topic, number), at in report.maxima
-                if at is not None and at > now
-            ]
+            partitions = _newest(report, lambda at: at > now)
             _log.warning(
                 "watermark_ahead",
                 watermark=event_time_text(report.watermark),
                 ahead_seconds=round(ahead),
-                partitions=partitions[:_MOST_PARTITIONS],
+                partitions=partitions,
             )
         self._is_ahead = ahead > _AHEAD_SECONDS
 
     def _warn_of_seconds(self, report: BatchReport) -> None:
         if self._said_of_1970:
             return
-        partitions = [
-            f"{topic}/{number}"
-            for (topic, number), at in report.maxima
-            if at is not None and _IN_1970_FROM <= at < _IN_1970_UNTIL
-        ]
+        partitions = _newest(report, lambda at: _IN_1970_FROM <= at < _IN_1970_UNTIL)
         if partitions:
             self._said_of_1970 = True
             _log.warning(
                 "event_time_in_1970",
                 newest=event_time_text(self._known.newest),
-                partitions=partitions[:_MOST_PARTITIONS],
+                partitions=partitions,
                 instead="event_time_unit: seconds of the input, if these are seconds since 1970",
             )
 
@@ -205,6 +198,13 @@ class EventTimeWatch:
             held_by=list(self._holding),
             moved_by=self._moved_by(),
         )
+
+
+def _newest(report: BatchReport, chosen: Callable[[int], bool]) -> list[str]:
+    """The first partitions of a batch whose newest event time is ``chosen``."""
+    times = ((partition, at) for partition, at in report.maxima if at is not None)
+    found = (f"{topic}/{number}" for (topic, number), at in times if chosen(at))
+    return [*islice(found, _MOST_PARTITIONS)]
 
 
 def _rounded(seconds: float) -> str:
