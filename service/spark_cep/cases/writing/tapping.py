@@ -76,7 +76,7 @@ def event_at(events: RecordedEvents, rule: Rule, at: Coordinates) -> EventAt:
         for match in outputs.matches:
             kafka_time = recorded_at if recorded_at is not None and recorded_at >= 0 else None
             return EventAt(match.key, match.time if kafka_time is None else kafka_time)
-    where = "/".join(map(str, at))
+    where = at.text
     if letters:
         raise ConfigurationError(
             f"--event {where}: rule {rule.id} has no key for it, as it is a dead letter:"
