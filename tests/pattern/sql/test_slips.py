@@ -91,8 +91,9 @@ def test_slips(
     [
         ('Side = "buy"', '"buy"', "a text in single quotes: 'buy'"),
         ("CLASSIFIER = 'A'", "CLASSIFIER", "CLASSIFIER()"),
-        ("Side = ‘buy’ AND v = 1", "‘buy’", "straight quotes: 'text'"),
-        ("Side IN (“buy”)", "“buy”", "straight quotes: 'text'"),
+        ("Side = ‘buy’ AND v = 1", "‘buy’", "straight quotes: 'buy'"),
+        ("Side IN (“buy”)", "“buy”", "straight quotes: 'buy'"),
+        ("Side = ‘buy, AS sell’", "‘buy, AS sell’", "straight quotes: 'buy, AS sell'"),
         ("Side = ANY(ARRAY['x'])", "ARRAY['x']", "ARRAY('a', 'b'); or x IN ('a', 'b')"),
         ("ts > PREV(ts) + INTERVAL '1:30' HOUR TO MINUTE", "INTERVAL '1:30' HOUR TO MINUTE",
          "INTERVAL 1 HOUR 30 MINUTES"),

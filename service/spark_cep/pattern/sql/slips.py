@@ -23,8 +23,6 @@ _KNOWN = (
      "A B; PERMUTE(A, B) for any order"),
     (rf"(?P<at>,)\s*{_PARTS}(?:(?!\b(?:DEFINE|AS)\b).)*", "", "nothing follows the comma",
      "no comma before the next part of the clause"),
-    (r"(?P<at>[‘’“”][^‘’“”'\"\n]*[‘’“”'\"]?)", r"[‘’“”]", "typographic quotes are not allowed",
-     "straight quotes: 'text'"),
     (r"\bPATTERN\s*(?P<at>\()(?:[^()]|\([^()]*\))*\b(?:WITHIN|SUBSET|DEFINE)\b[^()]*", "",
      "the parenthesis of PATTERN is not closed", ") behind the last variable"),
     (r"\bMEASURES\b(?:(?!\bPATTERN\b).)*", rf"(?i:{_PARTS}|,)",

@@ -66,6 +66,7 @@ _TERMINALS = {
     "QUOTED": "a name",
     "NUMBER": "an expression",
     "STRING": "an expression",
+    "TYPOGRAPHIC": "an expression",
     "SIGN": "an expression",
     "DISTINCT_FROM": "an expression",
     "COUNT": "a whole number",
