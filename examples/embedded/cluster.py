@@ -68,8 +68,9 @@ class EmbeddedCluster:
         """The broker that leads a partition; None while there is none. ``without``: one that is not
         asked, as it would not answer."""
         admin = self.admin(without=without)
-        leader = admin.list_topics(topic, 10).topics[topic].partitions[partition].leader
-        return self.brokers[leader - 1] if leader > 0 else None
+        # A broker may not have learnt of the partitions of a new topic yet.
+        known = admin.list_topics(topic, 10).topics[topic].partitions.get(partition)
+        return self.brokers[known.leader - 1] if known is not None and known.leader > 0 else None
 
     def topics(self) -> Mapping[str, TopicMetadata]:
         """All topics, Kafka's own included, by name."""

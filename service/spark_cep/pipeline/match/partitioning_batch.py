@@ -126,7 +126,6 @@ class PartitioningBatch:
         of_due = (bucket for bucket in map(bucket_of, due) if bucket is not None)
         outdated = entries.outdated(prefix, MOST_MEANINGS, _RENEWED)
         touched = sorted({*homes.tolist(), *spread.split, *of_due, *outdated})
-        wanted = TextSet(batch.keys)
         of_events: dict[int, float] = {}
         if least:
             events = np.bincount(homes[batch.key]) * (of_batch / len(batch))
@@ -136,7 +135,7 @@ class PartitioningBatch:
             if len(portion) < len(touched):
                 mine = batch.take(np.flatnonzero(np.isin(homes, portion)[batch.key]))
             keys = storage.read(portion, self.load)
-            yield from self._apply(keys, wanted, mine, watermark)
+            yield from self._apply(keys, mine, watermark)
             storage.write(portion, keys.written(), self.store)
 
     def _split(self, spread: Spread) -> None:
@@ -150,13 +149,11 @@ class PartitioningBatch:
     def _storage(self, spread: Spread) -> BucketStorage:
         return BucketStorage(self.entries, spread, self.matcher.fingerprints, self.rules)
 
-    def _apply(
-        self, keys: BucketKeys, wanted: TextSet, batch: InputBatch, watermark: int
-    ) -> Iterator[Outputs]:
-        """Let the matcher work on some buckets, given the batch's events for them and its keys."""
+    def _apply(self, keys: BucketKeys, batch: InputBatch, watermark: int) -> Iterator[Outputs]:
+        """Let the matcher work on some buckets, given the batch's events for them."""
         fingerprints = self.matcher.fingerprints
         # The matcher changes what it is given.
-        state = replace(keys.take(wanted, watermark))
+        state = replace(keys.take(TextSet(batch.keys), watermark))
         self.rules.count(fingerprints, state, -1)
         counts: Counter[tuple[str, str]] = Counter()
         alone: Counter[str] = Counter()
