@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_cep.columns.compilation import FOREVER, NEVER
-from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import texts_of
 from spark_cep.matcher.keys import KeysState
 from spark_cep.matcher.keys_state import joined
@@ -81,11 +80,6 @@ def block(keys: Sequence[str], gone: Sequence[str] = ()) -> bytes:
     return encode(replace(state, keys=texts_of([*keys, *gone])), [3])[0]
 
 
-def text_set(texts: Collection[str | None]) -> TextSet:
-    """These texts."""
-    return TextSet(texts_of(texts))
-
-
 def dues(state: KeysState) -> dict[str | None, int]:
     """The deadline of each key."""
     return {
@@ -137,7 +131,7 @@ def test_keys_are_taken_and_given_back() -> None:
     one, other = of_bucket(0), of_bucket(1)
     older = block(one[1:2], gone=one[2:3])
     keys = beginning([[block(one[:90])], [block(other)]], [[older], []])
-    taken = keys.take(text_set({*one[:4], one[90]}), watermark=0)
+    taken = keys.take(texts_of({*one[:4], one[90]}), watermark=0)
     assert dues(taken) == {one[0]: 1, one[1]: 1, one[3]: 4}
     keys.give(remembering([one[90], one[3]]))
     written = keys.written()
@@ -157,13 +151,13 @@ def test_keys_that_are_due_are_taken() -> None:
     without what was due."""
     bases, changes = [[block("abc")]], [[block("xa")]]
     keys = beginning(bases, changes)
-    assert dues(keys.take(text_set(()), watermark=1)) == {"x": 1, "a": 2}
+    assert dues(keys.take(texts_of(()), watermark=1)) == {"x": 1, "a": 2}
     keys.give(remembering("a", 5))
     assert keys.written().base_due.tolist() == [2]
     keys = beginning(bases, changes)
-    assert dues(keys.take(text_set(()), watermark=2)) == {"b": 2, "x": 1, "a": 2}
+    assert dues(keys.take(texts_of(()), watermark=2)) == {"b": 2, "x": 1, "a": 2}
     keys = beginning(bases, changes)
-    assert not len(keys.take(text_set(["other"]), watermark=0).keys)
+    assert not len(keys.take(texts_of(["other"]), watermark=0).keys)
     written = keys.written()
     assert not written.changed.any()
     assert [*written.base_due, *written.changes_due] == [1, 1]
@@ -173,7 +167,7 @@ def test_a_base_is_written_again() -> None:
     """When a good part of it has changed, or all of it is to be written anyway."""
     one, other = of_bucket(0), of_bucket(1)
     keys = beginning([[block(one[:4])], [block(other)]], [[block(one[4:5])], []], False, True)
-    keys.take(text_set(one[:2]), watermark=0)
+    keys.take(texts_of(one[:2]), watermark=0)
     keys.give(remembering([one[1]]))
     written = keys.written()
     assert written.rewritten.tolist() == [True, True]
@@ -188,7 +182,7 @@ def test_what_rules_that_are_gone_have_left_is_not_kept() -> None:
     instances.held.instances["rule"] = [0, 1]
     (stored,) = encode(instances, [3, 4])
     keys = beginning([[stored]], [[]])
-    assert texts_in(keys.take(text_set(["b"]), watermark=0).keys) == []
+    assert texts_in(keys.take(texts_of(["b"]), watermark=0).keys) == []
     assert dues(keys.written().bases) == {"a": 1}
 
 
@@ -225,7 +219,7 @@ def test_batches_after_one_another(batches: list[Any]) -> None:
         storage = BucketStorage(entries, spread, ["f"], rules)
         keys = storage.read(range(count), load)
         asked = {*came, *wanted}
-        taken = dues(keys.take(text_set(asked), watermark=now))
+        taken = dues(keys.take(texts_of(asked), watermark=now))
         due = {key for key, deadline in expected.items() if deadline <= now}
         must = {key: d for key, d in expected.items() if key in asked or key in due}
         assert must.items() <= taken.items() <= expected.items()

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.rule_set import RuleSetPlan
 from spark_cep.errors import RESTORE, StateError
@@ -134,14 +133,13 @@ class KeyGroup:
 
     def states(self, load: Load) -> Iterator[tuple[KeysMatcher, KeysState]]:
         """All that is remembered of keys, by partitioning; the group is of no use afterwards."""
-        every = TextSet(no_texts())
         for matcher in self._matchers:
             spread = self._entries.spread(
                 prefix_of(matcher.partitioning), self._options.bucket_size
             )
             storage = BucketStorage(self._entries, spread, matcher.fingerprints, self._rules)
             for portion in self._entries.portions(spread, range(spread.before), PORTION):
-                yield matcher, storage.read(portion, load).take(every, FOREVER)
+                yield matcher, storage.read(portion, load).take(no_texts(), FOREVER)
 
     def run(self, batch: BatchInput, load: Load, store: Store) -> Iterator[Outputs]:
         """Apply a batch's events and decide every deadline that the watermark has reached.

@@ -19,7 +19,6 @@ from time import perf_counter_ns
 import numpy as np
 
 from spark_cep.columns.compilation import NEVER
-from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import no_texts
 from spark_cep.compiler.rule_set import Partitioning
 from spark_cep.matcher.batch.events import Names
@@ -143,7 +142,7 @@ class PartitioningBatch:
         storage = self._storage(spread)
         for portion in self.entries.portions(spread, sorted(spread.split), PORTION):
             keys = storage.read(portion, self.load)
-            keys.give(keys.take(TextSet(no_texts()), NEVER))
+            keys.give(keys.take(no_texts(), NEVER))
             storage.write(portion, keys.written(), self.store)
 
     def _storage(self, spread: Spread) -> BucketStorage:
@@ -153,7 +152,7 @@ class PartitioningBatch:
         """Let the matcher work on some buckets, given the batch's events for them."""
         fingerprints = self.matcher.fingerprints
         # The matcher changes what it is given.
-        state = replace(keys.take(TextSet(batch.keys), watermark))
+        state = replace(keys.take(batch.keys, watermark))
         self.rules.count(fingerprints, state, -1)
         counts: Counter[tuple[str, str]] = Counter()
         alone: Counter[str] = Counter()

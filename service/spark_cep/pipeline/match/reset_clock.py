@@ -15,7 +15,6 @@ import numpy as np
 
 from spark_cep.codecs.output.dead_letters import Reason
 from spark_cep.columns.compilation import FOREVER
-from spark_cep.columns.texts import TextSet
 from spark_cep.columns.vectors import no_texts
 from spark_cep.matcher.findings.outputs import Outputs
 from spark_cep.model import DeadLetter, Event
@@ -62,7 +61,7 @@ class PartitioningReset:
         outputs = Outputs()
         for portion in entries.portions(spread, range(spread.before), PORTION):
             keys = storage.read(portion, part.load)
-            state = keys.take(TextSet(no_texts()), FOREVER)
+            state = keys.take(no_texts(), FOREVER)
             rules.count(matcher.fingerprints, state, -1)
             left, by_rule = without_later(state, self.to, cooldowns)
             rules.count(matcher.fingerprints, left, 1)

@@ -115,7 +115,7 @@ class BucketKeys:
         self._taken = no_texts()
         self._given = KeysState()
 
-    def take(self, keys: TextSet, watermark: int) -> KeysState:
+    def take(self, keys: Bytes, watermark: int) -> KeysState:
         """Return the state of ``keys`` and of the keys that are due. The caller gives the new state
         back (:meth:`give`)."""
         base, changes = self._base, self._changes
@@ -124,13 +124,12 @@ class BucketKeys:
             for stored, due in zip((base, changes), self._due, strict=True)
             if (due <= watermark).any()
         ]
-        if any(map(len, texts)):
-            keys = TextSet(keys.texts, *texts)
-        rows_of_base, of_base = base.find(keys)
+        wanted = TextSet(keys, *texts)
+        rows_of_base, of_base = base.find(wanted)
         newer = KeysState()
         if len(changes):
-            rows_of_changes, of_changes = changes.find(keys)
-            newest = _last(rows_of_changes, of_changes, len(keys))
+            rows_of_changes, of_changes = changes.find(wanted)
+            newest = _last(rows_of_changes, of_changes, len(wanted))
             rows_of_base = rows_of_base[newest[of_base] == NONE]
             newer = changes.chosen(np.sort(newest[newest != NONE]))
         state = joined([base.chosen(rows_of_base), newer])
